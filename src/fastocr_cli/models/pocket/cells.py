@@ -1,0 +1,35 @@
+"""The page's own characters as pocket takes them: one class per half of each 8 x 8 pixel cell.
+
+Knows where a character lies; does not know where it came from.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+CELL = 8
+"""Pixels of a cell's side: the stride of the encoder's trunk."""
+
+CHARACTERS = tuple(map(chr, range(33, 127))) + tuple("‘’“”–—…•é°×±ü")
+"""Class i + 1 is the i-th of these; class 0 is none, and every character that is not here."""
+
+CLASS_OF = {char: index + 1 for index, char in enumerate(CHARACTERS)}
+NUM_CLASSES = len(CHARACTERS) + 1
+
+
+def cell_grid(characters: Iterable[tuple[str, float, float]], height: int, width: int) -> np.ndarray:
+    """Lay characters on the grid.
+
+    Args:
+        characters: (char, x, y) with the centre in pixels.
+        height, width: of the picture, in pixels; multiples of 8.
+
+    Returns:
+        int64 (2, height / 8, width / 8): the class whose centre lies in the left and in the right half of a cell.
+    """
+    grid = np.zeros((2, height // CELL, width // CELL), np.int64)
+    for char, x, y in characters:
+        column, row = int(x // (CELL // 2)), int(y // CELL)
+        if 0 <= column < 2 * grid.shape[2] and 0 <= row < grid.shape[1]:
+            grid[column % 2, row, column // 2] = CLASS_OF.get(char, 0)
+    return grid
