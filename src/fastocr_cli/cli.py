@@ -1,0 +1,281 @@
+"""The `fastocr` command: parse, call, show, exit code. Decides nothing that the library could decide.
+
+Everything heavy is imported inside a command, so that `fastocr --help` answers at once.
+"""
+
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from fastocr_cli import __version__, options, settings
+from fastocr_cli.config import RunConfig
+from fastocr_cli.errors import ExitCode, FastOCRError, ModelError
+from fastocr_cli.streams import results_only
+
+log = logging.getLogger("fastocr")
+NOT_IN_FILES = {"inputs", "password", "verbose", "quiet", "help"}
+SHARED_WITH_PROFILE = ("model", "device", "dtype")
+
+
+class Commands(TyperGroup):
+    """The commands, and the one place where a failure becomes a sentence and an exit code."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`fastocr report.pdf` means `fastocr convert report.pdf`."""
+        if args and args[0] not in self.commands and (args[0] == "-" or Path(args[0]).exists()):
+            args = ["convert", *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            fail(error)
+
+
+def fail(error: Exception) -> NoReturn:
+    """Say what happened and what to do, and leave with the exit code."""
+    if log.isEnabledFor(logging.INFO):
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, BrokenPipeError) or isinstance(error.__cause__, BrokenPipeError):
+        raise typer.Exit(ExitCode.OUTPUT)  # whoever read our output has gone: nobody to tell
+    if isinstance(error, ImportError) and error.name and not error.name.startswith("fastocr_cli"):
+        error = ModelError(f"The library {error.name} is missing or broken: {error}.", "Run: fastocr doctor")
+    if isinstance(error, FastOCRError):
+        say(f"Error: {error}")
+        raise typer.Exit(error.exit_code)
+    say(f"Unexpected error: {type(error).__name__}: {error}", "Run it again with -v and report what it shows.")
+    raise typer.Exit(ExitCode.UNEXPECTED)
+
+
+def say(*lines: str) -> None:
+    """Messages go to standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+class ToStandardError(logging.Handler):
+    """Looks standard error up for each record, so that a running bar can step aside."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record))
+
+
+def set_up_logging(verbose: int, quiet: bool = False) -> None:
+    """-v and -vv tell more, -q tells only errors."""
+    log.setLevel(logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
+    if not log.handlers:
+        log.addHandler(ToStandardError())
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """Aligned columns on standard output, the last one as long as it likes."""
+    lines = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+app = typer.Typer(
+    cls=Commands,
+    epilog="Options can also be set by FASTOCR_* variables (FASTOCR_BATCH_SIZE=4) and in fastocr.toml.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+models = typer.Typer(no_args_is_help=True)
+app.add_typer(models, name="models", help="List the models, download one, show where it lies.")
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fastocr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def read_settings(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """PDFs and images to Markdown, with a vision-language model that looks only where it reads."""
+    if ctx.invoked_subcommand in ("convert", "profile"):
+        commands: Any = ctx.command
+        known = {parameter.name for parameter in commands.commands["convert"].params} - NOT_IN_FILES
+        values = settings.read_files(known)
+        shared = {name: values[name] for name in SHARED_WITH_PROFILE if name in values}
+        ctx.default_map = {"convert": values, "profile": shared}
+
+
+@app.command()
+def convert(
+    inputs: options.Inputs,
+    output: options.Output = RunConfig.output,
+    model: options.Model = RunConfig.model,
+    pages: options.Pages = RunConfig.pages,
+    format: options.Format = RunConfig.format,
+    method: options.Method = RunConfig.method,
+    option: options.Option = None,
+    keep: options.Keep = RunConfig.keep,
+    batch_size: options.BatchSize = settings.AUTO,
+    device: options.Device = RunConfig.device,
+    dtype: options.Dtype = RunConfig.dtype,
+    dpi: options.Dpi = settings.AUTO,
+    text_layer: options.TextLayer = RunConfig.text_layer,
+    max_new_tokens: options.MaxNewTokens = RunConfig.max_new_tokens,
+    password: options.Password = RunConfig.password,
+    prompt: options.Prompt = RunConfig.prompt,
+    tables: options.Tables = RunConfig.tables,
+    page_marks: options.PageMarks = RunConfig.page_marks,
+    overwrite: options.Overwrite = RunConfig.overwrite,
+    shard: options.Shard = None,
+    fail_on: options.FailOn = RunConfig.fail_on,
+    progress: options.Progress = settings.AUTO,
+    verbose: options.Verbose = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Turn PDFs and images into Markdown.
+
+    Run it again to go on where it stopped: finished pages are kept, failed ones are tried again.
+    """
+    set_up_logging(verbose, quiet)
+    config = RunConfig(
+        model=model,
+        method=method,
+        method_options=settings.parse_options(option or ()),
+        keep=keep,
+        pages=pages,
+        output=None if output == Path("-") else output,
+        format=format,
+        batch_size=settings.parse_count_or_auto("batch-size", batch_size),
+        device=device,
+        dtype=dtype,
+        dpi=settings.parse_number_or_auto("dpi", dpi),
+        text_layer=text_layer,
+        max_new_tokens=max_new_tokens,
+        password=password,
+        prompt=settings.read_prompt(prompt),
+        tables=tables,
+        page_marks=page_marks,
+        overwrite=overwrite,
+        shard=settings.parse_shard(shard),
+        fail_on=fail_on,
+    )
+    raise typer.Exit(run(inputs, config, progress, quiet))
+
+
+def run(inputs: list[str], config: RunConfig, progress: str, quiet: bool) -> ExitCode:
+    """Convert with something to watch."""
+    from fastocr_cli import pipeline
+    from fastocr_cli.progress import open_watcher
+    from fastocr_cli.pruning import METHODS, make_method
+
+    if config.method_options or config.method not in METHODS:
+        make_method(config.method, config.method_options)  # a mistyped option should not wait for the model
+    watcher = open_watcher(progress, quiet=quiet)
+    try:
+        with results_only(), watcher:
+            summary = pipeline.convert(inputs, config, watcher)
+    except KeyboardInterrupt:
+        say(f"Interrupted: {watcher.num_finished} pages were finished, {watcher.num_failed} failed.")
+        if config.output is not None:
+            say("They are kept; run the same command again to read the rest.")
+        raise
+    watcher.finish(summary)
+    return summary.exit_code(config.fail_on)
+
+
+@app.command()
+def profile(
+    model: options.Model = RunConfig.model,
+    pages_from: options.PagesFrom = None,
+    plot: options.Plot = None,
+    device: options.Device = RunConfig.device,
+    dtype: options.Dtype = RunConfig.dtype,
+    verbose: options.Verbose = 0,
+) -> None:
+    """Measure which layers of a model look at the page, choose the focal ones, and save the choice."""
+
+
+@models.command("list")
+def list_models() -> None:
+    """The models that --model knows by name, and which of them are on this machine."""
+    from fastocr_cli.models import CHECKPOINTS, hub
+
+    rows = [("NAME", "FAMILY", "SIZE", "LICENCE", "HERE", "")]
+    for row in CHECKPOINTS.values():
+        here = "yes" if hub.find_folder(row) else "no"
+        rows.append((row.name, row.family, f"{row.size_gb:.3g} GB", row.licence, here, row.summary))
+    print_table(rows)
+
+
+@models.command("download")
+def download_model(name: Annotated[str, typer.Argument(help="A name from `fastocr models list`.")]) -> None:
+    """Fetch a model's weights, so that it reads without a network."""
+    from fastocr_cli.models import hub
+
+    typer.echo(hub.download(hub.find_checkpoint(name)))
+
+
+@models.command("path")
+def show_model_path(name: Annotated[str, typer.Argument(help="A name from `fastocr models list`.")]) -> None:
+    """Print the folder of a model's hub."""
+    from fastocr_cli.models import hub
+
+    typer.echo(hub.require_folder(hub.find_checkpoint(name)))
+
+
+@app.command()
+def methods() -> None:
+    """The pruning methods and their options, which -O key=value sets."""
+    from fastocr_cli.pruning import METHODS, options_of
+
+    for name, row in METHODS.items():
+        typer.echo(f"{name}: {row.summary}")
+        print_table((f"  {key}={default}", meaning) for key, (default, meaning) in options_of(name).items())
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine can run, and what is missing."""
+    from fastocr_cli.doctor import examine
+
+    findings = examine()
+    print_table((finding.name, finding.value) for finding in findings)
+    problems = [finding.problem for finding in findings if finding.problem]
+    say(*problems)
+    raise typer.Exit(ExitCode.MODEL_MISSING if problems else ExitCode.DONE)
+
+
+def main() -> None:
+    """Run the command line on this process: its arguments, streams and signals."""
+    if sys.stderr is None:  # closed by the caller; `print` would fall back to standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's stop is an interrupt
+    try:
+        app(prog_name="fastocr")
+    finally:
+        leave_quietly()
+
+
+def leave_quietly() -> None:
+    """Python flushes standard output once more at exit, and complains if its reader has gone: let it not."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
