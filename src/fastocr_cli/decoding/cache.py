@@ -1,0 +1,187 @@
+"""SlotCache: keys and values of the pages being written, visual and text apart.
+
+Two buffers per layer, allocated ahead: visual `(rows, kv_heads, visual, head_dim)`, written once when a page
+begins, and text `(rows, kv_heads, text, head_dim)`, extended by one place a step. Keys are stored rotated, so
+their order is free. Each row has its own lengths. Knows nothing of models or methods.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import Cache
+from transformers.cache_utils import CacheLayerMixin
+
+VISUAL_STEP, TEXT_STEP = 256, 512
+"""Buffers grow to multiples of these; text also at least doubles, so that growing costs little per token."""
+
+
+class Segment:
+    """Keys and values of one kind in one layer: a buffer that grows and keeps what it holds."""
+
+    def __init__(self) -> None:
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+
+    def reserve(self, like: Tensor, num_rows: int, num_places: int) -> None:
+        """Hold at least (num_rows, num_places); `like` is (rows, kv_heads, length, head_dim)."""
+        self.keys = _grown(self.keys, like, num_rows, num_places)
+        self.values = _grown(self.values, like, num_rows, num_places)
+
+    def move(self, source: int, target: int) -> None:
+        for buffer in (self.keys, self.values):
+            if buffer is not None:
+                buffer[target] = buffer[source]
+
+
+def _grown(buffer: Tensor | None, like: Tensor, num_rows: int, num_places: int) -> Tensor:
+    if buffer is not None and buffer.shape[0] >= num_rows and buffer.shape[2] >= num_places:
+        return buffer
+    old_rows, old_places = (0, 0) if buffer is None else (buffer.shape[0], buffer.shape[2])
+    rows, places = max(num_rows, old_rows), max(num_places, old_places)
+    grown = like.new_zeros(rows, like.shape[1], places, like.shape[3])
+    if buffer is not None:
+        grown[:old_rows, :, :old_places] = buffer
+    return grown
+
+
+class SlotLayer(CacheLayerMixin):
+    """One decoder layer's share of the cache."""
+
+    is_sliding = False
+
+    def __init__(self, cache: "SlotCache") -> None:
+        super().__init__()
+        self.cache = cache
+        self.visual, self.text = Segment(), Segment()
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Store new keys and values (rows, kv_heads, length, head_dim); they come back as they are."""
+        if self.cache.filling is not None:
+            self._fill(self.cache.filling, key_states, value_states)
+        else:
+            self._append(key_states, value_states)
+        return key_states, value_states
+
+    def _fill(self, is_visual: Tensor, keys: Tensor, values: Tensor) -> None:
+        """A page's prompt goes to the row after the last."""
+        cache, row = self.cache, self.cache.num_rows
+        for segment, places in ((self.visual, is_visual), (self.text, ~is_visual)):
+            at = places.nonzero()[:, 0]
+            room = cache.visual_room if segment is self.visual else cache.text_room
+            segment.reserve(keys, cache.row_room, room)
+            segment.keys[row, :, : len(at)] = keys[0][:, at]  # type: ignore[index]
+            segment.values[row, :, : len(at)] = values[0][:, at]  # type: ignore[index]
+
+    def _append(self, keys: Tensor, values: Tensor) -> None:
+        """One new token a row."""
+        cache = self.cache
+        self.text.reserve(keys, cache.row_room, cache.text_room)
+        self.text.keys[cache.row_index, :, cache.text_length] = keys[:, :, 0]  # type: ignore[index]
+        self.text.values[cache.row_index, :, cache.text_length] = values[:, :, 0]  # type: ignore[index]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return query_length, 0  # what each row may see is our attention's business, not the mask's
+
+    def get_seq_length(self) -> int:
+        return 0
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+class SlotCache(Cache):
+    """Rows of pages; row numbers run from 0 to num_rows - 1 without gaps."""
+
+    def __init__(self, num_layers: int, num_rows: int, device: torch.device) -> None:
+        self.slots = [SlotLayer(self) for _ in range(num_layers)]
+        super().__init__(layers=list(self.slots))
+        self.row_room = num_rows
+        self.device = device
+        self.visual_lengths: list[int] = []
+        self.text_lengths: list[int] = []
+        self.visual_room = self.text_room = 0
+        self.filling: Tensor | None = None
+        self._flat: tuple[Tensor, Tensor] | None = None
+        self._lay_out()
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.visual_lengths)
+
+    @contextmanager
+    def fill(self, is_visual: Tensor) -> Iterator[None]:
+        """Inside, the model's forward over one prompt fills the next row. `is_visual`: bool (length,)."""
+        num_visual = int(is_visual.sum())
+        num_text = len(is_visual) - num_visual
+        self._make_room(num_visual, num_text)
+        self.filling = is_visual
+        try:
+            yield
+        finally:
+            self.filling = None
+        self.visual_lengths.append(num_visual)
+        self.text_lengths.append(num_text)
+        self._lay_out()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Inside, the model's forward over one token a row extends every row."""
+        self._make_room(0, max(self.text_lengths) + 1)
+        self.text_bias[self.row_index, self.text_length] = 0
+        self.num_text = max(self.text_lengths) + 1
+        yield
+        self.text_lengths = [length + 1 for length in self.text_lengths]
+        self.text_length += 1
+
+    def drop(self, row: int) -> None:
+        """A page has ended: the last row takes its place."""
+        last = self.num_rows - 1
+        for layer in self.slots if row != last else ():
+            layer.visual.move(last, row)
+            layer.text.move(last, row)
+        for lengths in (self.visual_lengths, self.text_lengths):
+            lengths[row] = lengths[-1]
+            lengths.pop()
+        self._lay_out()
+
+    def flat_places(self, index: Tensor) -> Tensor:
+        """Places (rows, k) among a row's visual tokens to rows of a flattened visual buffer, (rows, kv_heads, k).
+
+        All layers share one answer: it is kept until another index comes.
+        """
+        if self._flat is None or self._flat[0] is not index:
+            keys = self.slots[0].visual.keys
+            assert keys is not None
+            num_heads, room = keys.shape[1:3]
+            base = (self.row_index[:, None] * num_heads + torch.arange(num_heads, device=self.device)) * room
+            self._flat = index, base[:, :, None] + index[:, None]
+        return self._flat[1]
+
+    def _make_room(self, num_visual: int, num_text: int) -> None:
+        if num_visual > self.visual_room:
+            self.visual_room = -(-num_visual // VISUAL_STEP) * VISUAL_STEP
+        if num_text > self.text_room:
+            self.text_room = max(2 * self.text_room, -(-num_text // TEXT_STEP) * TEXT_STEP)
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Recompute what all layers share: row numbers, lengths, and biases (0 for held, -inf for padding)."""
+        self._flat = None
+        self.num_visual, self.num_text = max(self.visual_lengths, default=0), max(self.text_lengths, default=0)
+        self.row_index = torch.arange(self.num_rows, device=self.device)
+        self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
+        self.text_bias = _padding_bias(self.text_lengths, self.text_room, self.device)
+        even = len(set(self.visual_lengths)) <= 1
+        self.visual_bias = None if even else _padding_bias(self.visual_lengths, self.num_visual, self.device)
+
+
+def _padding_bias(lengths: list[int], width: int, device: torch.device) -> Tensor:
+    """(rows, width): 0 at the first `length` places of each row, -inf after."""
+    held = torch.arange(width, device=device) < torch.tensor(lengths, device=device, dtype=torch.long)[:, None]
+    return torch.zeros(held.shape, device=device).masked_fill_(~held, float("-inf"))

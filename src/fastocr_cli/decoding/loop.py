@@ -1,0 +1,171 @@
+"""Decoding with continuous batching: pages of any document share a batch, and a freed row is refilled at once.
+
+Prefill and step are two functions, timed apart. A page's text does not depend on which pages shared its batch:
+every row has its own lengths, positions, fixation and guard. Greedy. Knows nothing of files or Markdown.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from fastocr_cli.decoding.attention import SlotSeam, seamed
+from fastocr_cli.decoding.cache import SlotCache
+from fastocr_cli.decoding.guard import LoopGuard
+from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.pruning.base import Layout, Method
+
+Key = TypeVar("Key")
+MAX_ATTEMPTS = 2
+"""A page that loops is read once more: with everything read, and repeated passages banned."""
+
+
+@dataclass
+class Job(Generic[Key]):
+    """A page to write; `key` is the caller's own."""
+
+    key: Key
+    prompt: Prompt
+    max_new_tokens: int
+    attempt: int = 1
+
+
+@dataclass
+class Written(Generic[Key]):
+    """A page that was written."""
+
+    job: Job[Key]
+    ids: list[int]
+    """Without the stop token; cut where a loop began."""
+    finish_reason: str
+    """`stop`, `length` or `loop`."""
+    prefill_s: float
+    decode_s: float
+    coverage: float | None
+    visual_kv_read: float | None
+
+
+@dataclass
+class Row(Generic[Key]):
+    """A page being written."""
+
+    job: Job[Key]
+    guard: LoopGuard
+    prefill_s: float
+    next_position: int
+    ids: list[int] = field(default_factory=list)
+    finish_reason: str | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def room(self) -> int:
+        """Most tokens that this page may write."""
+        limit, prompt = self.job.max_new_tokens, self.job.prompt
+        return limit if prompt.context_limit is None else max(1, min(limit, prompt.context_limit - len(prompt)))
+
+    def take(self, token: int, stop_token_ids: frozenset[int]) -> None:
+        """Append a token, or find the reason to end."""
+        if token in stop_token_ids:
+            self.finish_reason = "stop"
+            return
+        self.ids.append(token)
+        keep = self.guard.see(token)
+        if keep is not None:
+            self.ids, self.finish_reason = self.ids[:keep], "loop"
+        elif len(self.ids) >= self.room:
+            self.finish_reason = "length"
+
+
+class Decoder(Generic[Key]):
+    """One model, one method, one batch of rows."""
+
+    def __init__(self, model: VisionModel, method: Method, num_rows: int) -> None:
+        self.model, self.num_rows = model, num_rows
+        config = model.text_config
+        layout = Layout(config.num_hidden_layers, model.checkpoint.key, model.device)
+        self.gaze = method.begin(layout)
+        self.cache = SlotCache(config.num_hidden_layers, num_rows, model.device)
+        self.seam = SlotSeam(self.cache, self.gaze)
+        self.rows: list[Row[Key]] = []
+
+    @torch.inference_mode()
+    def write(self, jobs: Iterator[Job[Key]]) -> Iterator[Written[Key]]:
+        """Write pages as `jobs` gives them, each when it is finished. `jobs` is asked only when a row is free."""
+        again: deque[Job[Key]] = deque()
+        while True:
+            while len(self.rows) < self.num_rows and (job := again.popleft() if again else next(jobs, None)):
+                self.prefill(job)
+            if not self.rows:
+                return
+            self.step()
+            for index in reversed(range(len(self.rows))):
+                if self.rows[index].finish_reason is None:
+                    continue
+                written = self._end(index)
+                if written.finish_reason == "loop" and written.job.attempt < MAX_ATTEMPTS:
+                    written.job.attempt += 1
+                    again.append(written.job)
+                else:
+                    yield written
+
+    def prefill(self, job: Job[Key]) -> None:
+        """Read a page's prompt into the next row and write its first token."""
+        started = time.perf_counter()
+        prompt = job.prompt
+        with seamed(self.model.text_model, self.seam), self.cache.fill(prompt.is_visual):
+            hidden = self.model.hidden(prompt.embeds[None], prompt.positions[:, None], self.cache)
+        self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
+        token = int(self.model.logits(hidden[:, -1]).argmax())
+        row = Row(job, LoopGuard(self.model.free_token_ids), time.perf_counter() - started, prompt.next_position)
+        row.take(token, self.model.stop_token_ids)
+        self.rows.append(row)
+
+    def step(self) -> None:
+        """Write one token in every row that is not at its end."""
+        if any(row.finish_reason for row in self.rows):
+            return  # a page of one token: it leaves first, so that no row is carried without a token to read
+        tokens = [row.ids[-1] for row in self.rows]
+        places = [row.next_position for row in self.rows]
+        scores = self.score(tokens, places)
+        for index, row in enumerate(self.rows):
+            if row.job.attempt > 1 and (banned := row.guard.banned()) is not None:
+                scores[index, banned] = float("-inf")
+        for row, token in zip(self.rows, scores.argmax(-1).tolist(), strict=True):
+            row.next_position += 1
+            row.take(token, self.model.stop_token_ids)
+
+    def score(self, tokens: list[int], places: list[int]) -> Tensor:
+        """Scores (rows, vocabulary) of the token after `tokens`, which stand at positions `places`."""
+        device = self.model.device
+        embeds = self.model.embed(torch.tensor(tokens, device=device)[:, None])
+        positions = torch.tensor(places, device=device).expand(self.num_axes, -1)[..., None]
+        with seamed(self.model.text_model, self.seam), self.cache.step():
+            hidden = self.model.hidden(embeds, positions, self.cache)
+        self.gaze.advance()
+        return self.model.logits(hidden[:, -1])
+
+    @property
+    def num_axes(self) -> int:
+        return len(self.rows[0].job.prompt.positions)
+
+    def _end(self, index: int) -> Written[Key]:
+        row = self.rows[index]
+        assert row.finish_reason is not None
+        written = Written(
+            row.job,
+            row.ids,
+            row.finish_reason,
+            row.prefill_s,
+            time.perf_counter() - row.started,
+            self.gaze.coverage(index),
+            self.gaze.visual_kv_read(index),
+        )
+        self.cache.drop(index)
+        self.gaze.drop(index)
+        self.rows[index] = self.rows[-1]
+        self.rows.pop()
+        return written

@@ -1,0 +1,118 @@
+"""What every model family gives to the reader and to the decoding loop.
+
+A family knows its prompt, its pixels and its positions. It knows nothing of pruning, batching or files.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import Cache
+
+from fastocr_cli.markdown import Reply
+from fastocr_cli.models import Checkpoint
+from fastocr_cli.pages import PageImage, Resolution
+
+
+@dataclass
+class Prompt:
+    """One page as the decoder takes it, before the first token is written."""
+
+    embeds: Tensor
+    """(length, hidden)"""
+    positions: Tensor
+    """(axes, length): three axes for M-RoPE, one for plain rotary positions."""
+    is_visual: Tensor
+    """bool (length,): which positions came from the picture."""
+    next_position: int
+    """Position of the first token that will be written."""
+    context_limit: int | None = None
+    """Most positions, prompt and reply together, that the model was made for."""
+
+    @property
+    def num_visual(self) -> int:
+        return int(self.is_visual.sum())
+
+    def __len__(self) -> int:
+        return len(self.embeds)
+
+
+class VisionModel(ABC):
+    """One loaded checkpoint.
+
+    A family sets the four attributes and writes `load`, `encode`, `detokenize` and `parse`.
+    """
+
+    checkpoint: Checkpoint
+    text_model: nn.Module
+    """The decoder layers, transformers' own class: its attention is what FastOCR switches."""
+    resolution: Resolution
+    stop_token_ids: frozenset[int]
+
+    max_new_tokens: int = 8192
+    """Longest reply that the checkpoint is trusted with."""
+    takes_characters: bool = False
+    """Whether the page's own characters go in beside the picture."""
+    free_token_ids: frozenset[int] = frozenset()
+    """Tokens that may repeat without being a loop: table tags, spaces, dot leaders."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "VisionModel":
+        """Load from a local folder (None: the weights in the package), without a network or remote code.
+
+        Raises:
+            ModelError: the folder lacks files or does not fit the family.
+        """
+
+    @abstractmethod
+    def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
+        """Turn a rendered page into decoder inputs. `prompt` replaces the family's own instruction."""
+
+    @abstractmethod
+    def detokenize(self, ids: list[int]) -> str:
+        """Token ids, without the stop token, to the model's raw reply."""
+
+    @abstractmethod
+    def parse(self, text: str, page: PageImage) -> Reply:
+        """The raw reply to Markdown and to boxes as shares of the page."""
+
+    @abstractmethod
+    def embed(self, ids: Tensor) -> Tensor:
+        """Token ids (batch, 1) to decoder inputs (batch, 1, hidden)."""
+
+    @abstractmethod
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Last hidden states (batch, hidden) to scores (batch, vocabulary)."""
+
+    def hidden(self, embeds: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """Run the decoder over new tokens.
+
+        Args:
+            embeds: (batch, length, hidden).
+            positions: (axes, batch, length).
+            cache: extended by the new tokens.
+
+        Returns:
+            hidden states (batch, length, hidden), normalised.
+        """
+        position_ids = positions if len(positions) > 1 else positions[0]
+        output = self.text_model(inputs_embeds=embeds, position_ids=position_ids, cache=cache, use_cache=True)
+        states: Tensor = output.last_hidden_state
+        return states
+
+    @property
+    def text_config(self) -> Any:
+        """transformers' configuration of the decoder: layers, heads, sizes."""
+        return self.text_model.config
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.text_model.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.text_model.parameters()).dtype

@@ -1,0 +1,108 @@
+"""pocket: the embedded model. A page's picture, and its own characters where it has them, in; Markdown out.
+
+Made for FastOCR: a Qwen2.5-VL text decoder under a small convolutional encoder, trained by us (training/).
+"""
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from fastocr_cli.errors import ModelError
+from fastocr_cli.markdown import Reply
+from fastocr_cli.markdown.replies import plain
+from fastocr_cli.models import Checkpoint
+from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.pocket.cells import cell_grid
+from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, positions
+from fastocr_cli.pages import Character, PageImage, Resolution
+
+MAX_TOKENS_PER_SIDE = 255
+"""A page of more rows or columns of visual tokens is scaled down: there are no more place codes."""
+
+
+class Model(VisionModel):
+    """The weights that ship with the package, or a folder of the same three files."""
+
+    takes_characters = True
+    max_new_tokens = 4096
+
+    def __init__(self, checkpoint: Checkpoint, network: PocketNetwork, tokenizer: Tokenizer) -> None:
+        config = network.config
+        self.checkpoint, self.network, self.tokenizer = checkpoint, network, tokenizer
+        self.text_model = network.lm
+        self.resolution = Resolution(
+            dpi=config.dpi,
+            max_side=MAX_TOKENS_PER_SIDE * min(config.token_height, config.token_width),
+            max_pixels=8_000_000,
+        )
+        self.stop_token_ids = frozenset({config.eos_token_id})
+        self.free_token_ids = repeatable(tokenizer)
+
+    @classmethod
+    def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "Model":
+        with as_file(files(__package__)) as shipped:
+            source = folder or shipped
+            try:
+                config = PocketConfig.from_dict(json.loads((source / "config.json").read_text(encoding="utf-8")))
+                network = PocketNetwork(config).eval()
+                network.load_state_dict(load_file(source / "model.safetensors"))
+                tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
+            except (OSError, RuntimeError, ValueError) as error:
+                raise ModelError(f"{source} does not hold pocket's weights: {error}") from error
+        network.vis.to(memory_format=torch.channels_last)
+        return cls(checkpoint, network.to(device=device, dtype=dtype), tokenizer)
+
+    def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
+        config = self.network.config
+        pixels = ink(page.image, config.token_height, config.token_width).to(self.device, self.dtype)
+        cells = self._cells(page.characters, pixels)
+        embeds = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)[0]
+        num_rows, num_columns = self.network.grid(pixels)
+        is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
+        is_visual[[0, -1]] = False
+        places = positions(num_rows, num_columns).to(self.device)
+        return Prompt(embeds, places, is_visual, next_position=int(places.max()) + 1)
+
+    def _cells(self, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor | None:
+        if characters is None:
+            return None
+        return torch.from_numpy(cell_grid(characters, *pixels.shape[-2:]))[None].to(self.device)
+
+    def detokenize(self, ids: list[int]) -> str:
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=False)
+        return text
+
+    def parse(self, text: str, page: PageImage) -> Reply:
+        return plain.parse(text, *page.image.size)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.network.embed(ids)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.network.logits(hidden)
+
+
+def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
+    """A page as (1, 1, height, width) from 0 (white) to 1 (black), padded with white to whole visual tokens."""
+    grey = torch.from_numpy(np.array(image.convert("L"), np.float32))
+    height, width = grey.shape
+    padded = F.pad(255 - grey, (0, -width % token_width, 0, -height % token_height))
+    return padded[None, None] / 255
+
+
+def repeatable(tokenizer: Tokenizer) -> frozenset[int]:
+    """Tokens of table tags and of marks that good text repeats: dot leaders, rules, blanks."""
+    marks = set(" .·_-–—=*|\n")
+    return frozenset(
+        index
+        for token, index in tokenizer.get_vocab().items()
+        if token.startswith("<t") or token.startswith("</t") or set(tokenizer.decode([index])) <= marks
+    )
