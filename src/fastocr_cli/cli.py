@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -18,7 +19,6 @@ from typer.core import TyperGroup
 from fastocr_cli import __version__, options, settings
 from fastocr_cli.config import RunConfig
 from fastocr_cli.errors import ExitCode, FastOCRError, ModelError
-from fastocr_cli.streams import results_only
 
 log = logging.getLogger("fastocr")
 NOT_IN_FILES = {"inputs", "password", "verbose", "quiet", "help"}
@@ -49,8 +49,8 @@ def fail(error: Exception) -> NoReturn:
     """Say what happened and what to do, and leave with the exit code."""
     if log.isEnabledFor(logging.INFO):
         traceback.print_exception(error, file=sys.stderr)
-    if isinstance(error, BrokenPipeError) or isinstance(error.__cause__, BrokenPipeError):
-        raise typer.Exit(ExitCode.OUTPUT)  # whoever read our output has gone: nobody to tell
+    if isinstance(error, BrokenPipeError):  # `| head` has seen enough
+        raise typer.Exit(ExitCode.DONE)
     if isinstance(error, ImportError) and error.name and not error.name.startswith("fastocr_cli"):
         error = ModelError(f"The library {error.name} is missing or broken: {error}.", "Run: fastocr doctor")
     if isinstance(error, FastOCRError):
@@ -181,6 +181,7 @@ def convert(
 def run(inputs: list[str], config: RunConfig, progress: str, quiet: bool) -> ExitCode:
     """Convert with something to watch."""
     from fastocr_cli import pipeline
+    from fastocr_cli.output.stdout import OutputClosed, take_stdout
     from fastocr_cli.progress import open_watcher
     from fastocr_cli.pruning import METHODS, make_method
 
@@ -188,8 +189,12 @@ def run(inputs: list[str], config: RunConfig, progress: str, quiet: bool) -> Exi
         make_method(config.method, config.method_options)  # a mistyped option should not wait for the model
     watcher = open_watcher(progress, quiet=quiet)
     try:
-        with results_only(), watcher:
+        with ExitStack() as cleanup, watcher:
+            if config.output is not None and sys.stdout is not None:
+                take_stdout(cleanup)  # results go to files; what a library prints is none
             summary = pipeline.convert(inputs, config, watcher)
+    except OutputClosed:  # `| head` has seen enough
+        return ExitCode.DONE
     except KeyboardInterrupt:
         say(f"Interrupted: {watcher.num_finished} pages were finished, {watcher.num_failed} failed.")
         if config.output is not None:
