@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import stub_engine
 from PIL import Image
 from typer.testing import CliRunner, Result
 
+import stub_engine
 from fastocr_cli import pipeline
 from fastocr_cli.cli import app, main
 from fastocr_cli.errors import ExitCode
@@ -165,7 +165,7 @@ def test_a_bad_file_among_good_ones(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "code"), [("cut", 4), ("page", 0), ("document", 0), ("never", 0)], ids=lambda value: str(value)
+    ("fail_on", "code"), [("cut", 4), ("page", 0), ("document", 0), ("never", 0)], ids=str
 )
 def test_a_cut_page_counts_when_asked(folder: Path, fail_on: str, code: int) -> None:
     make_pdf(folder / "cut.pdf")
@@ -198,7 +198,7 @@ def test_an_interrupt_says_what_was_finished(folder: Path, name: str) -> None:
     make_pdf(folder / f"{name}.pdf", 5)
     done = process("convert", f"{name}.pdf", "-o", "out")
     assert done.returncode == ExitCode.INTERRUPTED
-    assert b"2 pages were finished" in done.stderr
+    assert b"Interrupted after 2 finished pages" in done.stderr
     assert b"Traceback" not in done.stderr
     assert len(list((folder / "out").rglob("000*.md"))) == 2
 

@@ -181,7 +181,7 @@ def convert(
 def run(inputs: list[str], config: RunConfig, progress: str, quiet: bool) -> ExitCode:
     """Convert with something to watch."""
     from fastocr_cli import pipeline
-    from fastocr_cli.output.stdout import OutputClosed, take_stdout
+    from fastocr_cli.output.stdout import take_stdout
     from fastocr_cli.progress import open_watcher
     from fastocr_cli.pruning import METHODS, make_method
 
@@ -193,14 +193,13 @@ def run(inputs: list[str], config: RunConfig, progress: str, quiet: bool) -> Exi
             if config.output is not None and sys.stdout is not None:
                 take_stdout(cleanup)  # results go to files; what a library prints is none
             summary = pipeline.convert(inputs, config, watcher)
-    except OutputClosed:  # `| head` has seen enough
-        return ExitCode.DONE
-    except KeyboardInterrupt:
-        say(f"Interrupted: {watcher.num_finished} pages were finished, {watcher.num_failed} failed.")
-        if config.output is not None:
-            say("They are kept; run the same command again to read the rest.")
+    except pipeline.Interrupted as interrupted:
+        watcher.finish(interrupted.summary)
+        kept = "" if config.output is None else " What was finished is kept: run the same command again to go on."
+        say(f"Interrupted after {interrupted.summary.num_done} finished pages.{kept}")
         raise
-    watcher.finish(summary)
+    if not summary.output_closed:  # `| head` has seen enough, and so has its user
+        watcher.finish(summary)
     return summary.exit_code(config.fail_on)
 
 
