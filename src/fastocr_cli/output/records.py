@@ -1,0 +1,67 @@
+"""PageRecord: one page's result as it lies on disk, and everything a format may say about it.
+
+Knows the JSON of a page; knows neither folders nor formats.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fastocr_cli import __version__
+from fastocr_cli.output.files import to_json
+from fastocr_cli.pages.refs import PageResult
+
+BOOKKEEPING = ("settings", "source", "fastocr")
+"""Keys that serve resuming and are nobody else's business."""
+
+
+@dataclass(frozen=True)
+class PageRecord:
+    """A page's result. `data` is its JSON object; the properties are what writers ask for."""
+
+    data: dict[str, Any]
+
+    @classmethod
+    def from_result(cls, result: PageResult, **bookkeeping: Any) -> "PageRecord":
+        """Everything in `result`, with the model's raw reply only where it differs from the Markdown."""
+        data: dict[str, Any] = {"page": result.ref.number}
+        data.update((f.name, getattr(result, f.name)) for f in fields(result) if f.name not in ("ref", "blocks"))
+        data["markdown"] = _unix_newlines(result.markdown)
+        data["blocks"] = [{"category": b.category, "box": list(b.box), "text": b.text} for b in result.blocks]
+        if result.raw == result.markdown:
+            del data["raw"]
+        return cls(data | bookkeeping)
+
+    @classmethod
+    def from_json(cls, value: Any) -> "PageRecord | None":
+        """None if `value` is no page record."""
+        if not isinstance(value, dict) or not isinstance(value.get("markdown"), str) or "error" not in value:
+            return None
+        return cls(value)
+
+    def to_json(self, *, indent: int | None = None, bookkeeping: bool = True) -> str:
+        """JSON text of all facts."""
+        data = {key: value for key, value in self.data.items() if bookkeeping or key not in BOOKKEEPING}
+        return to_json(data, indent=indent)
+
+    @property
+    def markdown(self) -> str:
+        return str(self.data["markdown"])
+
+    @property
+    def error(self) -> str | None:
+        """Why the page failed; None if it did not."""
+        error: str | None = self.data["error"]
+        return error
+
+    @property
+    def finish_reason(self) -> str:
+        return str(self.data.get("finish_reason", "stop"))
+
+
+def make_bookkeeping(settings: str, source: dict[str, Any]) -> dict[str, Any]:
+    """What a record must carry to be found again: the settings' hash, the source's signature, our version."""
+    return {"settings": settings, "source": source, "fastocr": __version__}
+
+
+def _unix_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
