@@ -19,7 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [
     ["__main__"],
     ["cli"],
-    ["doctor", "options", "progress"],
+    ["doctor", "options", "plot", "progress"],
     ["pipeline"],
     ["engine", "output"],
     ["profiling", "reader"],
@@ -38,6 +38,7 @@ ROOMS_OF_A_LIBRARY = {
     "rich": {"progress"},
     "pymupdf": {"pages"},
     "huggingface_hub": {"models"},
+    "matplotlib": {"plot"},
 }
 
 
@@ -89,7 +90,7 @@ def test_every_library_is_declared() -> None:
             if library in sys.stdlib_module_names or library == "fastocr_cli":
                 continue
             names = distributions.get(library, [library])
-            assert any(f'"{name.lower()}>=' in declared for name in names), f"{path.name} imports {library}"
+            assert any(f'"{name.lower().replace("_", "-")}>=' in declared for name in names), f"{path.name} imports {library}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
