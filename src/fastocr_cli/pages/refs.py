@@ -61,12 +61,13 @@ class Character(NamedTuple):
 class Resolution:
     """How large a model wants its pages. Exactly one of `dpi` and `longest_side` leads.
 
-    `max_pixels` caps the area of what is rendered: a poster is scaled down to it.
+    `max_pixels` caps the area of what is rendered and `max_side` each side: a poster is scaled down to them.
     """
 
     dpi: float | None = None
     longest_side: int | None = None
     max_pixels: int = 12_845_056
+    max_side: int = 12_000
 
 
 @dataclass(frozen=True)
