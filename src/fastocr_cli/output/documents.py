@@ -4,6 +4,7 @@ Knows when the file is out of date and whether it is ours to replace; knows noth
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class DocumentFile:
 
     def is_foreign(self) -> bool:
         """There is a file under our name that is not our work."""
-        if not self.path.exists():
+        if not os.path.lexists(self.path):
             return False
         content = file_sha256(self.path)
         return all(line.get("sha256") != content for line in self._lines())

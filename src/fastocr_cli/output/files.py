@@ -127,9 +127,14 @@ def remove(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
-def to_json(value: Any, *, indent: int | None = None) -> str:
+def to_json(value: Any) -> str:
     """JSON text. Numbers that JSON lacks (NaN, infinity) become null; objects that it lacks become their text."""
-    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, default=str, allow_nan=False)
+    return json.dumps(_finite(value), ensure_ascii=False, default=str, allow_nan=False)
+
+
+def to_json_file(value: dict[str, Any]) -> str:
+    """The same with each key on a line of its own, for people who look into the file."""
+    return "{\n" + ",\n".join(f"{to_json(key)}: {to_json(item)}" for key, item in value.items()) + "\n}\n"
 
 
 def _finite(value: Any) -> Any:

@@ -24,6 +24,7 @@ from fastocr_cli.output.files import (
     remove,
     remove_stale,
     to_json,
+    to_json_file,
     write_atomically,
 )
 from fastocr_cli.output.formats import FORMATS
@@ -177,7 +178,7 @@ class FolderWriter:
         """Only when a page succeeds: a run that failed for its settings must not stand in the way of better ones."""
         if not self._settings_noted:
             self._check_settings()
-            write_atomically(self._settings_path, [to_json(self.fingerprint, indent=1) + "\n"])
+            write_atomically(self._settings_path, [to_json_file(self.fingerprint)])
             self._settings_noted = True
 
     def _opened(self, document: Document) -> OpenDocument:

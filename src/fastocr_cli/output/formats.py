@@ -133,5 +133,5 @@ def describe_trouble(record: PageRecord | None) -> str:
 
 def comment(text: str) -> str:
     """An HTML comment on one line; `text` may hold anything and cannot end it early."""
-    text = " ".join(text.split()).replace("--", "- -").replace("--", "- -").rstrip("-")
+    text = " ".join(text.split()).replace("--", "- -").replace("--", "- -").rstrip(" -")
     return f"<!-- {text} -->"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastocr_cli.output.files import file_sha256, read_json, remove, remove_stale, to_json, write_atomically
+from fastocr_cli.output.files import file_sha256, read_json, remove, remove_stale, to_json_file, write_atomically
 from fastocr_cli.output.records import PageRecord, make_bookkeeping
 from fastocr_cli.pages.refs import Document, PageResult
 
@@ -92,7 +92,7 @@ class PageFolder:
         if result.error is None:
             remove(path)  # killed after the next line, the page counts as unread
             write_atomically(markdown, [record.markdown.strip("\n") + "\n"])
-        digest = write_atomically(path, [record.to_json(indent=1) + "\n"])
+        digest = write_atomically(path, [to_json_file(record.data)])
         if result.error is not None:
             remove(markdown)
         return digest
@@ -122,7 +122,7 @@ class PageFolder:
         if isinstance(before, dict) and not same_source(before.get("source"), self.source):
             self._discard_other_sources()
         facts = {"source": self.source, "name": self.document.name, "num_pages": self.document.num_pages}
-        write_atomically(self._owner, [to_json(facts, indent=1) + "\n"])
+        write_atomically(self._owner, [to_json_file(facts)])
         self._taken = True
 
     def _discard_other_sources(self) -> None:

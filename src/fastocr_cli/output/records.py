@@ -38,10 +38,9 @@ class PageRecord:
             return None
         return cls(value)
 
-    def to_json(self, *, indent: int | None = None, bookkeeping: bool = True) -> str:
+    def to_json(self, *, bookkeeping: bool = True) -> str:
         """JSON text of all facts."""
-        data = {key: value for key, value in self.data.items() if bookkeeping or key not in BOOKKEEPING}
-        return to_json(data, indent=indent)
+        return to_json({key: value for key, value in self.data.items() if bookkeeping or key not in BOOKKEEPING})
 
     @property
     def markdown(self) -> str:
