@@ -1,0 +1,238 @@
+"""Random documents: Typst source, and the Markdown that a reader should write for it."""
+
+import random
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+from training.content import Content, quoted
+from training.fonts import MONO, SANS, SERIF
+
+POINTS_PER_TOKEN = (24 * 72 / 120, 16 * 72 / 120)  # height and width of a visual token at 120 dpi
+
+Kind = Literal["text", "markup", "formula"]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of the target: printed text, Markdown that is not printed, or a formula in LaTeX."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """One paragraph, heading, list, table, ...: its Typst source and its share of the target."""
+
+    source: str
+    segments: list[Segment]
+
+    def area(self) -> int:
+        """Roughly how many characters of room it takes."""
+        return sum(len(s.text) for s in self.segments) + 40
+
+
+@dataclass(frozen=True)
+class Document:
+    source: str
+    blocks: list[Block]
+
+
+def text(value: str) -> Segment:
+    return Segment("text", value)
+
+
+def markup(value: str) -> Segment:
+    return Segment("markup", value)
+
+
+class Writer:
+    """Writes documents for pages of a given size in visual tokens."""
+
+    def __init__(self, content: Content, rng: random.Random) -> None:
+        self.content, self.rng = content, rng
+
+    def document(self, num_columns: int, num_rows: int, num_pages: int) -> Document:
+        height, width = num_rows * POINTS_PER_TOKEN[0], num_columns * POINTS_PER_TOKEN[1]
+        size = self.rng.uniform(8.5, 12.5) if self.rng.random() < 0.88 else self.rng.uniform(12.5, 17)
+        large = width > 460
+        text_columns = 2 if large and self.rng.random() < 0.3 else 1
+        head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
+        room = width * height * num_pages / (size * size * 0.72)  # in characters
+        blocks: list[Block] = []
+        while room > 0:
+            blocks.append(self.block(width / text_columns))
+            room -= blocks[-1].area()
+        body = "\n\n".join(block.source for block in blocks)
+        return Document("\n".join(head) + "\n\n" + body + "\n", blocks)
+
+    def _page_setup(self, width: float, height: float, text_columns: int, large: bool, size: float) -> list[str]:
+        rng = self.rng
+        sides = {"left": 0.14, "right": 0.14, "top": 0.12, "bottom": 0.1}
+        reach = {"left": width, "right": width, "top": height, "bottom": height}
+        margin = ", ".join(f"{k}: {rng.uniform(3, min(75, reach[k] * v)):.1f}pt" for k, v in sides.items())
+        head = [f"#set page(width: {width:.2f}pt, height: {height:.2f}pt, margin: ({margin}), columns: {text_columns})"]
+        if large and rng.random() < 0.5:
+            title = quoted(" ".join(self.content.words(1, 6))[:50])[1:]
+            side = rng.choice(["left", "right", "center"])
+            rule = " #line(length: 100%, stroke: 0.4pt)" if rng.random() < 0.3 else ""
+            head.append(f"#set page(header: align({side})[#text(size: {size * 0.8:.1f}pt, {title}){rule}])")
+        if large and rng.random() < 0.6:
+            side = rng.choice(["left", "right", "center", "center"])
+            head.append(f"#set page(footer: context align({side}, counter(page).display()))")
+            head.append(f"#counter(page).update({rng.randint(1, 400)})")
+        return head
+
+    def _text_setup(self, size: float) -> list[str]:
+        rng = self.rng
+        family = rng.choice(SERIF if rng.random() < 0.6 else SANS if rng.random() < 0.85 else MONO)
+        leading, shade = rng.uniform(0.4, 0.95), rng.randint(0, 60)
+        spacing = leading + rng.uniform(0.35, 1.0)
+        justify, hyphenate = (rng.choice(["true", "false"]) for _ in range(2))
+        head = [
+            f'#set text(font: "{family}", size: {size:.2f}pt, hyphenate: {hyphenate}, fill: luma({shade}))',
+            f"#set par(leading: {leading:.2f}em, spacing: {spacing:.2f}em, justify: {justify})",
+            f"#show heading: set block(above: {rng.uniform(0.8, 1.6):.2f}em, below: {rng.uniform(0.5, 1.1):.2f}em)",
+            f'#show raw: set text(font: "{rng.choice(MONO)}", size: {rng.uniform(0.95, 1.15):.2f}em)',
+        ]
+        if rng.random() < 0.25:
+            head.append(f"#set par(first-line-indent: {rng.uniform(0.8, 2):.1f}em)")
+        if rng.random() < 0.3:
+            head.append(f'#show heading: set text(font: "{rng.choice(SANS)}")')
+        return head
+
+    def block(self, width: float) -> Block:
+        """One block; `width` of the text column in points decides what fits."""
+        wide, roomy = width > 170, width > 330
+        choices = [
+            (0.12, self.heading, True), (0.12, self.list_, True), (0.10, self.table, wide),
+            (0.07, self.display_formula, wide and bool(self.content.formulas)), (0.05, self.code, wide),
+            (0.03, self.figure, roomy), (0.02, self.rule, wide),
+        ]  # fmt: skip
+        dice = self.rng.random()
+        for share, make, fits in choices:
+            if dice < share and fits:
+                return make(roomy)
+            dice -= share
+        return self.paragraph(4, 110 if wide else 40)
+
+    def paragraph(self, least: int = 4, most: int = 60) -> Block:
+        """Words, now and then with emphasis, inline formulas and inline code."""
+        rng, words = self.rng, self.content.words(least, most)
+        if rng.random() < 0.7:
+            return Block(quoted(" ".join(words)), [text(" ".join(words))])
+        source: list[str] = []
+        segments: list[Segment] = []
+        while words:
+            count = rng.randint(1, 9)
+            phrase, words = " ".join(words[:count]), words[count:]
+            piece, segment = self._phrase(phrase)
+            if source:
+                source.append(" ")
+                segments.append(text(" "))
+            source.append(piece)
+            segments.extend(segment)
+        return Block("".join(source), segments)
+
+    def _phrase(self, phrase: str) -> tuple[str, list[Segment]]:
+        dice = self.rng.random()
+        if dice < 0.2 and self.content.formulas:
+            latex, typst = self.rng.choice(self.content.short_formulas)
+            return f"${typst}$", [Segment("formula", f"${latex}$")]
+        if dice < 0.26 and " " not in phrase and "`" not in phrase:
+            return f"#raw({quoted(phrase)[1:]})", [markup("`"), text(phrase), markup("`")]
+        style = "#strong" if dice > 0.93 else "#emph" if dice > 0.83 else ""
+        return (f"{style}[{quoted(phrase)}]" if style else quoted(phrase)), [text(phrase)]
+
+    def heading(self, _roomy: bool) -> Block:
+        level = self.rng.choice([1, 2, 2, 3])
+        title = " ".join(self.content.words(1, 7))
+        if self.rng.random() < 0.3:
+            title = ".".join(str(self.rng.randint(1, 12)) for _ in range(level)) + " " + title
+        return Block(f"#heading(level: {level})[{quoted(title)}]", [markup("#" * level + " "), text(title)])
+
+    def list_(self, _roomy: bool) -> Block:
+        numbered = self.rng.random() < 0.35
+        source: list[str] = []
+        segments: list[Segment] = []
+        for number in range(1, self.rng.randint(1, 6) + 1):
+            item = self.paragraph(1, self.rng.choice([6, 14, 25]))
+            source.append(("+ " if numbered else "- ") + item.source)
+            if number > 1:
+                segments.append(markup("\n"))
+            segments.append(text(f"{number}. ") if numbered else markup("- "))
+            segments.extend(item.segments)
+        return Block("\n".join(source), segments)
+
+    def table(self, roomy: bool) -> Block:
+        """A grid with some cells spanning two columns or two rows; the target is HTML."""
+        rng = self.rng
+        num_rows, num_columns = rng.randint(2, 8), rng.randint(2, 6 if roomy else 4)
+        numeric = [rng.random() < 0.55 for _ in range(num_columns)]
+        taken: set[tuple[int, int]] = set()
+        cells: list[str] = []
+        segments = [markup("<table>")]
+        for row in range(num_rows):
+            segments.append(markup("<tr>"))
+            for column in range(num_columns):
+                if (row, column) in taken:
+                    continue
+                span = self._span(row, column, num_rows, num_columns, taken)
+                value = "" if rng.random() < 0.05 else self.content.cell(numeric[column] and row > 0)
+                cells.append(f"table.cell({span[0]}: 2)[{quoted(value)}]" if span else f"[{quoted(value)}]")
+                opening = f'<td {span[0]}="2">' if span else "<td>"
+                segments += [markup(opening), text(value), markup("</td>")]
+            segments.append(markup("</tr>"))
+        segments.append(markup("</table>"))
+        stroke = rng.choice([
+            "0.5pt", "0.5pt", "none", "(x, y) => (bottom: 0.6pt)",
+            "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
+        ])  # fmt: skip
+        align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
+        inset = rng.uniform(2.5, 6)
+        look = f"columns: {num_columns}, stroke: {stroke}, align: {align}, inset: {inset:.1f}pt"
+        return Block(f"#block(breakable: false)[#table({look}, {', '.join(cells)})]", segments)
+
+    def _span(self, row: int, column: int, num_rows: int, num_columns: int, taken: set[tuple[int, int]]) -> list[str]:
+        """Whether this cell spans two columns or rows; marks the second cell as taken."""
+        dice = self.rng.random()
+        if dice < 0.04 and column + 1 < num_columns and (row, column + 1) not in taken:
+            taken.add((row, column + 1))
+            return ["colspan"]
+        if dice > 0.97 and row + 1 < num_rows:
+            taken.add((row + 1, column))
+            return ["rowspan"]
+        return []
+
+    def display_formula(self, _roomy: bool) -> Block:
+        latex, typst = self.rng.choice(self.content.formulas)
+        return Block(f"#block(breakable: false, width: 100%)[$ {typst} $]", [Segment("formula", f"$$ {latex} $$")])
+
+    def code(self, _roomy: bool) -> Block:
+        code = self.content.code(self.rng.randint(1, 9))
+        source = f"#block(breakable: false)[#raw(block: true, {quoted(code)[1:]})]"
+        return Block(source, [markup("```\n"), text(code), markup("\n```")])
+
+    def figure(self, _roomy: bool) -> Block:
+        """A grey drawing without text, and its caption."""
+        rng = self.rng
+        drawn = ""
+        for _ in range(rng.randint(2, 9)):
+            shape = rng.choice(["circle(radius", "square(size"])
+            fill = f"{rng.randint(3, 20)}pt, fill: luma({rng.randint(0, 255)})"
+            drawn += f"#place(dx: {rng.randint(0, 90)}%, dy: {rng.randint(0, 90)}%, {shape}: {fill}))"
+        size = f"width: {rng.randint(40, 95)}%, height: {rng.randint(40, 160)}pt"
+        box = f"#rect({size}, fill: luma({rng.randint(150, 255)}))[{drawn}]"
+        number = "".join(rng.choice(string.digits[1:]) for _ in range(rng.randint(1, 2)))
+        caption = f"{rng.choice(['Figure', 'Fig.'])} {number}{rng.choice([':', '.'])} " + " ".join(
+            self.content.words(3, 20)
+        )
+        return Block(f"#block(breakable: false)[{box}\n\n{quoted(caption)}]", [text(caption)])
+
+    def rule(self, _roomy: bool) -> Block:
+        """A paragraph under a rule or in a frame; neither is written."""
+        inner = self.paragraph(4, 40)
+        if self.rng.random() < 0.5:
+            return Block(f"#line(length: 100%, stroke: 0.5pt)\n{inner.source}", inner.segments)
+        return Block(f"#block(stroke: 0.5pt, inset: 6pt, width: 100%)[{inner.source}]", inner.segments)

@@ -1,0 +1,97 @@
+"""The network with everything a training step needs from it in one forward pass."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, positions
+from training.attention import NAME, Gaze, Pruning
+
+GUIDED_HEADS = {2: 1, 4: 2}  # layer to number of heads taught to look where the next token is
+
+
+@dataclass
+class Batch:
+    """Pages of one size. `n` is the longest text, vision end or end mark included."""
+
+    image: Tensor  # [batch, 1, height, width] uint8, 255 for white
+    cells: Tensor  # [batch, 2, height / 8, width / 8], character classes
+    inputs: Tensor  # [batch, n]: vision end, then the Markdown
+    labels: Tensor  # [batch, n]: the Markdown, then the end mark; -100 where there is none
+    places: Tensor  # [batch, n]: the visual token in which each label is printed, -1 for none
+    printed: Tensor  # [batch, n]: the label is printed itself, not only near it
+
+    def to(self, device: torch.device) -> "Batch":
+        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__dataclass_fields__))
+
+    @property
+    def num_visual(self) -> int:
+        return (self.image.shape[-2] // 24) * (self.image.shape[-1] // 16)
+
+
+@dataclass
+class Outputs:
+    cell_logits: Tensor  # [batch, classes, 2, height / 8, width / 8]
+    visual: Tensor  # [batch, visual, hidden], before the decoder
+    hidden: Tensor  # [batch, n, hidden]
+    gaze: Gaze
+
+
+class Trainee(nn.Module):
+    """pocket's network under training."""
+
+    def __init__(self, config: PocketConfig) -> None:
+        super().__init__()
+        self.network = PocketNetwork(config, attn_implementation=NAME)
+        self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def train(self, mode: bool = True) -> "Trainee":
+        """Batch norms keep the statistics they have: crops and pages differ, and reading uses one set for both."""
+        super().train(mode)
+        self.network.vis.eval()
+        return self
+
+    def forward(self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None = None) -> Outputs:
+        """`cells` and `inputs` are the batch's, or what the step made of them (missing, wrong)."""
+        network = self.network
+        pixels = ((255 - batch.image.float()) / 255).contiguous(memory_format=torch.channels_last)
+        num_rows, num_columns = network.grid(pixels)
+        features, visual = network.vis(pixels, cells)
+        cell_logits = network.aux(features).unflatten(1, (2, -1)).transpose(1, 2)
+        start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
+        embeds = torch.cat(
+            [network.embed(start), visual + network.place(num_rows, num_columns), network.embed(inputs)], 1
+        )
+        where = positions(num_rows, num_columns, inputs.shape[1]).to(embeds.device)
+        where = where[:, None].expand(-1, len(inputs), -1)
+        gaze = Gaze(visual.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)
+        if pruning is not None:
+            gaze.previous = self._look_ahead(embeds, where, gaze)
+            gaze.pruned = True
+        hidden = network.lm(
+            inputs_embeds=embeds,
+            position_ids=where,
+            attention_mask={"full_attention": None},
+            use_cache=False,
+            gaze=gaze,
+        ).last_hidden_state
+        return Outputs(cell_logits, visual, hidden[:, gaze.prefix :], gaze)
+
+    @torch.no_grad()
+    def _look_ahead(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
+        """The last focal layer's choice at the row before, from a pass that sees everything: [batch, n, visual]."""
+        self.network.lm(
+            inputs_embeds=embeds,
+            position_ids=where,
+            attention_mask={"full_attention": None},
+            use_cache=False,
+            gaze=gaze,
+        )
+        assert gaze.chosen is not None
+        return F.pad(gaze.chosen[:, :-1], (0, 0, 1, 0), value=True)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        logits: Tensor = self.network.logits(hidden).float()
+        return logits

@@ -1,0 +1,43 @@
+"""A page with its truth: picture, Markdown, and the place of every character."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastocr_cli.models.pocket.cells import cell_grid
+
+DPI = 120
+TOKEN_HEIGHT, TOKEN_WIDTH = 24, 16  # pixels of a visual token
+
+
+@dataclass(frozen=True)
+class Page:
+    image: NDArray[np.uint8]  # [height, width], grey, multiples of the token's size
+    target: str
+    centres: NDArray[np.float32]  # [len(target), 2]: x, y in pixels; nan where nothing is printed
+    glyphs: str  # every character printed on the page, running heads included
+    glyph_centres: NDArray[np.float32]  # [len(glyphs), 2]
+
+    @property
+    def num_columns(self) -> int:
+        return int(self.image.shape[1]) // TOKEN_WIDTH
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.image.shape[0]) // TOKEN_HEIGHT
+
+
+def places(page: Page) -> NDArray[np.int64]:
+    """For each character of the target the visual token it lies in, -1 where nothing is printed: [len(target)]."""
+    known = ~np.isnan(page.centres[:, 0])
+    x, y = np.nan_to_num(page.centres).T
+    column = np.clip(x // TOKEN_WIDTH, 0, page.num_columns - 1)
+    row = np.clip(y // TOKEN_HEIGHT, 0, page.num_rows - 1)
+    return np.where(known, row * page.num_columns + column, -1).astype(np.int64)
+
+
+def cells(page: Page) -> NDArray[np.int64]:
+    """The class of the character centred in the left and right half of each cell: [2, height / 8, width / 8]."""
+    characters = ((char, float(x), float(y)) for char, (x, y) in zip(page.glyphs, page.glyph_centres, strict=True))
+    return cell_grid(characters, *page.image.shape)
