@@ -329,7 +329,7 @@ def test_methods() -> None:
 def test_doctor() -> None:
     result = fastocr("doctor")
     assert result.exit_code == ExitCode.DONE, result.output
-    for word in ("torch", "transformers", "device", "dtype", "cache", "model pocket"):
+    for word in ("torch", "transformers", "device", "dtype", "cache", "pocket"):
         assert word in result.stdout
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastocr_cli.config import RunConfig
-    from fastocr_cli.decoding.attention import attached
+    from fastocr_cli.decoding.generate import attached
     from fastocr_cli.errors import FastOCRError
     from fastocr_cli.pages.refs import PageRef, PageResult
     from fastocr_cli.pipeline import convert
@@ -22,7 +22,7 @@ _HOMES = {
     "PageRef": "fastocr_cli.pages.refs",
     "PageResult": "fastocr_cli.pages.refs",
     "RunConfig": "fastocr_cli.config",
-    "attached": "fastocr_cli.decoding.attention",
+    "attached": "fastocr_cli.decoding.generate",
     "convert": "fastocr_cli.pipeline",
 }
 

@@ -31,7 +31,7 @@ def examine() -> list[Finding]:
         Finding("system", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
         *map(_library, LIBRARIES),
         *_device(),
-        *map(_model, CHECKPOINTS),
+        *_models(),
         _cache(),
         *_settings_files(),
     ]
@@ -65,12 +65,13 @@ def _device() -> list[Finding]:
     ]
 
 
-def _model(name: str) -> Finding:
-    checkpoint = CHECKPOINTS[name]
-    folder = hub.find_folder(checkpoint)
-    if folder is None:
-        return Finding(f"model {name}", f"not here; fastocr models download {name} ({checkpoint.size_gb:.3g} GB)")
-    return Finding(f"model {name}", str(folder))
+def _models() -> list[Finding]:
+    here = [name for name, row in CHECKPOINTS.items() if hub.find_folder(row)]
+    elsewhere = [name for name in CHECKPOINTS if name not in here]
+    findings = [Finding("models here", ", ".join(here))]
+    if elsewhere:
+        findings.append(Finding("to download", f"{', '.join(elsewhere)} (fastocr models download NAME)"))
+    return findings
 
 
 def _cache() -> Finding:

@@ -22,6 +22,8 @@ def find_checkpoint(name: str) -> Checkpoint:
 
 def find_folder(checkpoint: Checkpoint) -> Path | None:
     """The folder of the weights on this machine, without asking the network; None if they are not here."""
+    if checkpoint.folder is not None:
+        return checkpoint.folder
     if not checkpoint.repo:
         return Path(__file__).parent / checkpoint.family
     from huggingface_hub import snapshot_download
