@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from fastocr_cli.errors import ConfigError
 from fastocr_cli.pages.refs import BadInput, PageRef, PageResult
@@ -19,6 +18,7 @@ from fastocr_cli.pipeline import Summary
 
 CHOICES = ("auto", "rich", "json", "none")
 MAX_FAILURES_SHOWN = 20
+NAME_WIDTH = 19
 
 
 def make_console() -> Console:
@@ -61,10 +61,8 @@ class Totals(Watcher):
     """No bar, but the table at the end: for logs."""
 
     def finish(self, summary: Summary) -> None:
-        table = Table.grid(padding=(0, 2))
         for name, value in describe(summary).items():
-            table.add_row(name, value)
-        self.console.print(table)
+            self.console.print(f"{name:<{NAME_WIDTH}}{value}")
         super().finish(summary)
 
 
@@ -112,8 +110,7 @@ class Bar(Totals):
         if self.remaining[key] <= 0:
             del self.remaining[key]
         failed = f", {self.num_failed} failed" if self.num_failed else ""
-        name = ref.document.source or ref.document.path.name
-        self.bar.update(self.task, advance=1, total=self.num_seen, description=f"{name} page {ref.number}{failed}")
+        self.bar.update(self.task, advance=1, total=self.num_seen, description=f"{key} page {ref.number}{failed}")
 
 
 class JsonLines(Watcher):
