@@ -117,7 +117,7 @@ class Decoder(Generic[Key]):
         started = time.perf_counter()
         prompt = job.prompt
         with seamed(self.model.text_model, self.seam), self.cache.fill(prompt.is_visual):
-            hidden = self.model.hidden(prompt.embeds[None], prompt.positions[:, None], self.cache)
+            hidden = self.model.prefill(prompt, self.cache)
         self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
         token = int(self.model.logits(hidden[:, -1]).argmax())
         row = Row(job, LoopGuard(self.model.free_token_ids), time.perf_counter() - started, prompt.next_position)

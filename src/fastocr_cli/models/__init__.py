@@ -1,8 +1,14 @@
-"""Which network reads the page. Rows only: nothing here imports torch."""
+"""Which network reads the page. Rows only: nothing here imports torch.
+
+A new checkpoint of a known family is one row of CHECKPOINTS; a new family is one file and one line of FAMILIES.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fastocr_cli.models import instructions
 
 if TYPE_CHECKING:
     from fastocr_cli.models.base import VisionModel
@@ -10,29 +16,199 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One set of weights that a family can load."""
+    """One set of weights that a family can load, and what is particular to it."""
 
     name: str
     family: str
-    """Module below `fastocr_cli.models`; its class `Model` is the family."""
+    """Module below `fastocr_cli.models`; its class `Model` is the family. Empty until a hub id's config is here."""
     repo: str = ""
-    """Hub id; empty: the weights ship with the package."""
+    """Hub id; empty: the weights ship with the package, or lie in `folder`."""
     revision: str = "main"
     licence: str = ""
     size_gb: float = 0.0
     summary: str = ""
+    folder: Path | None = None
+    """Where the user said that the weights lie."""
+    instruction: str = instructions.MARKDOWN
+    """What the model is asked; `--prompt` replaces it."""
+    official: str = ""
+    """`module:function` of the maker's own package that gives the instruction, used where it is installed."""
+    system: str = ""
+    """System line of the chat; empty: none."""
+    image_first: bool = True
+    """The picture stands before the instruction."""
+    reply: str = "plain"
+    """Module below `fastocr_cli.markdown.replies` that reads what the model writes."""
+    box_scale: int = 0
+    """Boxes count from 0 to this along both sides; 0: pixels of the picture as the model saw it."""
+    dpi: float = 150
+    longest_side: int | None = None
+    """Pixels; leads where it is given."""
+    max_pixels: int | None = None
+    """Most pixels that the encoder gets; None: as the weights' own preprocessor file says, else the family's."""
+    max_new_tokens: int = 8192
+    context_limit: int | None = None
+    """Most positions of prompt and reply; None: as the weights' configuration says."""
 
     @property
     def key(self) -> str:
         """What profiles are filed under."""
-        return f"{self.repo or self.name}@{self.revision}"
+        return f"{self.folder or self.repo or self.name}@{self.revision}"
 
+
+FAMILIES: dict[str, str] = {
+    "deepseek_vl_v2": "deepseek_ocr",
+    "dots_ocr": "dots_ocr",
+    "llava_onevision": "llava_onevision",
+    "pocket": "pocket",
+    "qwen2_5_vl": "qwen2_5_vl",
+    "qwen3_vl": "qwen3_vl",
+}
+"""`model_type` of a config.json: the family that loads it."""
+
+_ASSISTANT = "You are a helpful assistant."  # what Qwen2.5-VL's own chat template puts in when nothing is said
+_RESEARCH = "Qwen Research (non-commercial)"
 
 CHECKPOINTS: dict[str, Checkpoint] = {
     row.name: row
     for row in (
         Checkpoint(
             "pocket", "pocket", licence="AGPL-3.0-or-later", size_gb=0.016, summary="embedded, 8M parameters, offline"
+        ),
+        Checkpoint(
+            "olmocr",
+            "qwen2_5_vl",
+            "allenai/olmOCR-2-7B-1025",
+            licence="Apache-2.0",
+            size_gb=16.6,
+            summary="8.3B; books, papers, old scans",
+            instruction=instructions.OLMOCR,
+            official="olmocr.prompts:build_no_anchoring_v4_yaml_prompt",
+            system=_ASSISTANT,
+            image_first=False,
+            reply="olmocr",
+            longest_side=1288,
+            max_new_tokens=8000,
+            context_limit=16384,
+        ),
+        Checkpoint(
+            "olmocr-0825",
+            "qwen2_5_vl",
+            "allenai/olmOCR-7B-0825",
+            licence="Apache-2.0",
+            size_gb=16.6,
+            summary="8.3B; the release before",
+            instruction=instructions.OLMOCR_MARKDOWN_TABLES,
+            official="olmocr.prompts:build_no_anchoring_yaml_prompt",
+            system=_ASSISTANT,
+            image_first=False,
+            reply="olmocr",
+            longest_side=1288,
+            max_new_tokens=8000,
+            context_limit=16384,
+        ),
+        *(
+            Checkpoint(
+                name,
+                "qwen2_5_vl",
+                f"Qwen/Qwen2.5-VL-{size}-Instruct",
+                licence=licence,
+                size_gb=size_gb,
+                summary=summary,
+                system=_ASSISTANT,
+            )
+            for name, size, licence, size_gb, summary in (
+                ("qwen2.5-vl", "7B", "Apache-2.0", 16.6, "8.3B, general; read by instruction"),
+                ("qwen2.5-vl-3b", "3B", _RESEARCH, 7.5, "3.8B, general"),
+                ("qwen2.5-vl-32b", "32B", "Apache-2.0", 67, "33B, general"),
+                ("qwen2.5-vl-72b", "72B", "Qwen", 147, "73B, general"),
+            )
+        ),
+        *(
+            Checkpoint(
+                name,
+                "qwen3_vl",
+                f"Qwen/Qwen3-VL-{size}-Instruct",
+                licence="Apache-2.0",
+                size_gb=size_gb,
+                summary=summary,
+                instruction="qwenvl markdown",
+                reply="qwen3_vl",
+                box_scale=1000,
+            )
+            for name, size, size_gb, summary in (
+                ("qwen3-vl", "8B", 17.5, "8.8B, general; trained on Markdown pages"),
+                ("qwen3-vl-4b", "4B", 8.9, "4.4B"),
+                ("qwen3-vl-2b", "2B", 4.3, "2.1B"),
+            )
+        ),
+        Checkpoint(
+            "firered-ocr",
+            "qwen3_vl",
+            "FireRedTeam/FireRed-OCR",
+            licence="Apache-2.0",
+            size_gb=4.3,
+            summary="2.1B; Qwen3-VL trained for pages",
+        ),
+        Checkpoint(
+            "logics-parsing",
+            "qwen3_vl",
+            "Logics-MLLM/Logics-Parsing-v2",
+            licence="Apache-2.0",
+            size_gb=8.4,
+            summary="4.4B; HTML with boxes; charts, code, scores",
+            instruction="QwenVL HTML",
+            reply="qwen_html",
+            box_scale=1000,
+            dpi=200,
+            max_pixels=7200 * 1024,
+            max_new_tokens=16384,
+        ),
+        *(
+            Checkpoint(
+                name,
+                "dots_ocr",
+                f"rednote-hilab/{name}",
+                revision,
+                licence="MIT with a model licence agreement",
+                size_gb=6.1,
+                summary=summary,
+                instruction=instructions.DOTS_LAYOUT,
+                reply="dots_ocr",
+                dpi=200,
+                max_new_tokens=16384,
+            )
+            for name, revision, summary in (
+                ("dots.ocr", "c0111ce6bc07803dbc267932ffef0ae3a51dc951", "3.0B; layout with boxes, 100 languages"),
+                ("dots.mocr", "main", "3.0B; the release after"),
+            )
+        ),
+        Checkpoint(
+            "deepseek-ocr",
+            "deepseek_ocr",
+            "deepseek-ai/DeepSeek-OCR",
+            "9f30c71f441d010e5429c532364a86705536c53a",
+            licence="MIT",
+            size_gb=6.7,
+            summary="3.3B, 0.6B active; layout with boxes, few visual tokens",
+            instruction="<|grounding|>Convert the document to markdown.",
+            reply="deepseek_ocr",
+            dpi=200,
+        ),
+        *(
+            Checkpoint(
+                name,
+                "llava_onevision",
+                f"llava-hf/llava-onevision-qwen2-{size}-ov-hf",
+                licence="Apache-2.0",
+                size_gb=size_gb,
+                summary=summary,
+                max_new_tokens=4096,
+            )
+            for name, size, size_gb, summary in (
+                ("llava-ov", "7b", 16.1, "8B, general; weak on dense pages"),
+                ("llava-ov-0.5b", "0.5b", 1.8, "0.9B, general"),
+            )
         ),
     )
 }

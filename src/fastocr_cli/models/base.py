@@ -31,6 +31,8 @@ class Prompt:
     """Position of the first token that will be written."""
     context_limit: int | None = None
     """Most positions, prompt and reply together, that the model was made for."""
+    deepstack: Tensor | None = None
+    """(layers, visual, hidden): added to the visual positions after the first decoder layers, at prefill only."""
 
     @property
     def num_visual(self) -> int:
@@ -61,7 +63,9 @@ class VisionModel(ABC):
 
     @classmethod
     @abstractmethod
-    def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "VisionModel":
+    def load(
+        cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype
+    ) -> "VisionModel":
         """Load from a local folder (None: the weights in the package), without a network or remote code.
 
         Raises:
@@ -87,6 +91,14 @@ class VisionModel(ABC):
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
         """Last hidden states (batch, hidden) to scores (batch, vocabulary)."""
+
+    def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
+        """Run the decoder over a page's prompt: hidden states (1, length, hidden), normalised."""
+        return self.hidden(prompt.embeds[None], prompt.positions[:, None], cache)
+
+    def visual_tokens(self, width: int, height: int) -> int:
+        """Visual tokens of a page picture of so many pixels, known before it is encoded; here a fair guess."""
+        return width * height // 784
 
     def hidden(self, embeds: Tensor, positions: Tensor, cache: Cache) -> Tensor:
         """Run the decoder over new tokens.

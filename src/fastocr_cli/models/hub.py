@@ -1,27 +1,110 @@
-"""Where a checkpoint's weights lie: in the package, in the hub's cache, or not here yet. Knows nothing of torch."""
+"""Where a checkpoint's weights lie: in the package, in a folder, in the hub's cache, or not here yet.
 
+The only file that knows the hub. Knows nothing of torch. Reading never asks the network; only `download` does.
+"""
+
+import json
+import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fastocr_cli.errors import ModelError
-from fastocr_cli.models import CHECKPOINTS, Checkpoint
+from fastocr_cli.models import CHECKPOINTS, FAMILIES, Checkpoint
 
 WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.jinja", "*.model")
 """What a download takes: never code."""
+INDEX = "model.safetensors.index.json"
 
 
 def find_checkpoint(name: str) -> Checkpoint:
-    """The row of a short name.
+    """What a name means: a row by its short name, a hub id (`owner/name`), or a folder on this machine.
+
+    A hub id or folder of a known row, or of the same last name as one, takes the row's facts; else the facts are
+    those of its family's first row.
 
     Raises:
-        ModelError: no such row.
+        ModelError: it is none of these, or a folder of a model that no family loads.
     """
-    if name not in CHECKPOINTS:
-        raise ModelError(f"There is no model {name!r}.", f"Choose one of: {', '.join(CHECKPOINTS)}.")
-    return CHECKPOINTS[name]
+    if name in CHECKPOINTS:
+        return CHECKPOINTS[name]
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        row = _row_like(folder.resolve().name) or _first_row(family_of(folder))
+        return replace(row, name=folder.resolve().name, repo="", revision="local", folder=folder.resolve())
+    repo, _, revision = name.partition("@")
+    if repo.count("/") == 1 and all(repo.split("/")) and not repo.startswith((".", "~")):
+        row = _row_like(repo.rpartition("/")[2]) or Checkpoint(name, family="", summary="from the hub")
+        if row.repo != repo:
+            row = replace(row, repo=repo, revision="main", licence="", size_gb=0.0)
+        return replace(row, name=name, revision=revision or row.revision)
+    raise ModelError(
+        f"There is no model {name!r}.",
+        f"Give a folder, a hub id (owner/name) or one of: {', '.join(CHECKPOINTS)}.",
+    )
+
+
+def _row_like(last_name: str) -> Checkpoint | None:
+    rows = (row for row in CHECKPOINTS.values() if row.repo.rpartition("/")[2].lower() == last_name.lower())
+    return next(rows, None)
+
+
+def _first_row(family: str) -> Checkpoint:
+    return next((row for row in CHECKPOINTS.values() if row.family == family), Checkpoint(family, family))
+
+
+def completed(checkpoint: Checkpoint, folder: Path | None) -> Checkpoint:
+    """The checkpoint with its family and the family's facts, which an unknown hub id shows only in its config.json.
+
+    Raises:
+        ModelError: no family loads it.
+    """
+    if checkpoint.family or folder is None:
+        return checkpoint
+    row = _first_row(family_of(folder))
+    return replace(
+        row, name=checkpoint.name, repo=checkpoint.repo, revision=checkpoint.revision, licence="", size_gb=0.0
+    )
+
+
+def family_of(folder: Path) -> str:
+    """The family that a folder's config.json asks for.
+
+    Raises:
+        ModelError: there is no such file, or no family of that type.
+    """
+    model_type = read_config(folder).get("model_type")
+    if model_type not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise ModelError(
+            f"{folder} holds a model of type {model_type!r}, which fastocr does not know.", f"Known: {known}."
+        )
+    return FAMILIES[model_type]
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json.
+
+    Raises:
+        ModelError: there is none, or it is broken.
+    """
+    try:
+        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} holds no model: config.json cannot be read ({error}).") from error
+    if not isinstance(values, dict):
+        raise ModelError(f"{folder} holds no model: config.json is no object.")
+    return values
 
 
 def find_folder(checkpoint: Checkpoint) -> Path | None:
-    """The folder of the weights on this machine, without asking the network; None if they are not here."""
+    """The folder of the weights on this machine, complete; None if they are not here. Asks no network."""
+    folder = _local_folder(checkpoint)
+    return folder if folder is not None and not missing_files(folder) else None
+
+
+def _local_folder(checkpoint: Checkpoint) -> Path | None:
+    """The folder as it is, complete or not."""
     if checkpoint.folder is not None:
         return checkpoint.folder
     if not checkpoint.repo:
@@ -29,26 +112,38 @@ def find_folder(checkpoint: Checkpoint) -> Path | None:
     from huggingface_hub import snapshot_download
 
     try:
-        found = snapshot_download(checkpoint.repo, revision=checkpoint.revision, local_files_only=True)
-    except OSError:  # the hub's LocalEntryNotFoundError is one
+        return Path(snapshot_download(checkpoint.repo, revision=checkpoint.revision, local_files_only=True))
+    except (OSError, ValueError):  # the hub's LocalEntryNotFoundError is an OSError, a name that is none a ValueError
         return None
-    folder = Path(found)
-    return folder if (folder / "config.json").exists() and any(folder.glob("*.safetensors")) else None
+
+
+def missing_files(folder: Path) -> list[str]:
+    """Files that reading needs and that are not there: half a download shows here."""
+    missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).exists()]
+    weights = {path.name for path in folder.glob("*.safetensors")}
+    try:
+        wanted = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+    except (OSError, ValueError, KeyError):
+        wanted = set() if weights else {"model.safetensors"}
+    return missing + sorted(wanted - weights)
 
 
 def require_folder(checkpoint: Checkpoint) -> Path:
     """As `find_folder`.
 
     Raises:
-        ModelError: the weights are not on this machine.
+        ModelError: the weights are not on this machine, or not all of them.
     """
-    folder = find_folder(checkpoint)
-    if folder is None:
-        raise ModelError(
-            f"The weights of {checkpoint.name} are not on this machine.",
-            f"Run: fastocr models download {checkpoint.name} ({checkpoint.size_gb:.3g} GB)",
-        )
-    return folder
+    folder = _local_folder(checkpoint)
+    missing = missing_files(folder) if folder is not None else []
+    if folder is not None and not missing:
+        return folder
+    size = f" ({checkpoint.size_gb:.3g} GB)" if checkpoint.size_gb else ""
+    hint = f"Run: fastocr models download {checkpoint.name}{size}" if checkpoint.repo else ""
+    if missing:
+        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise ModelError(f"The weights of {checkpoint.name} are not complete: {folder} lacks {some}.", hint)
+    raise ModelError(f"The weights of {checkpoint.name} are not on this machine.", hint)
 
 
 def download(checkpoint: Checkpoint) -> Path:
@@ -59,14 +154,25 @@ def download(checkpoint: Checkpoint) -> Path:
     """
     if not checkpoint.repo:
         return require_folder(checkpoint)
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
+    if constants.HF_HUB_OFFLINE:  # said at once: the hub's own message speaks of caches
+        folder = find_folder(checkpoint)
+        if folder is None:
+            hint = "Unset HF_HUB_OFFLINE, then run it again."
+            raise ModelError(f"The weights of {checkpoint.name} cannot be fetched: HF_HUB_OFFLINE is set.", hint)
+        return folder
     try:
         return Path(snapshot_download(checkpoint.repo, revision=checkpoint.revision, allow_patterns=list(WEIGHTS)))
-    except (OSError, HfHubHTTPError, ValueError) as error:
+    except (OSError, HfHubHTTPError, ValueError, RuntimeError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(
             f"The weights of {checkpoint.name} cannot be fetched: {reason}",
-            "Check the network and HF_HUB_OFFLINE, then run it again: what was fetched is kept.",
+            "Check the network and the name, then run it again: what was fetched is kept.",
         ) from error
+
+
+def weight_bytes(folder: Path) -> int:
+    """Bytes of the weight files, as they lie on disk."""
+    return sum(os.stat(path).st_size for path in folder.glob("*.safetensors"))

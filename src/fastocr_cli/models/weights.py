@@ -1,30 +1,33 @@
-"""From a model's name to a loaded model: where its weights lie, on which device, in which number type.
+"""From a model's name to a loaded model: which family, on which device, in which number type.
 
-The only file that knows the hub. Knows nothing of what a family does with the weights.
+Knows neither the hub nor what a family does with its weights.
 """
-
-from pathlib import Path
 
 import torch
 
 from fastocr_cli.errors import ConfigError, ModelError
-from fastocr_cli.models import CHECKPOINTS, family
+from fastocr_cli.models import family, hub, memory
 from fastocr_cli.models.base import VisionModel
 
 
 def load_model(name: str, *, device: str = "auto", dtype: str = "auto") -> VisionModel:
-    """Load a checkpoint by its short name.
+    """Load a checkpoint by short name, hub id or folder, from this machine alone.
 
     Raises:
-        ModelError: no such model, or its weights are not on this machine.
+        ModelError: no such model, its weights are not on this machine or not complete, or they do not fit in memory.
         ConfigError: a device that is not there.
     """
-    if name not in CHECKPOINTS:
-        raise ModelError(f"There is no model {name!r}.", f"Choose one of: {', '.join(CHECKPOINTS)}.")
-    checkpoint = CHECKPOINTS[name]
+    checkpoint = hub.find_checkpoint(name)
+    folder = hub.require_folder(checkpoint)
+    checkpoint = hub.completed(checkpoint, folder)
     chosen = choose_device(device)
-    folder: Path | None = None
-    return family(checkpoint.family).load(checkpoint, folder, device=chosen, dtype=choose_dtype(dtype, chosen))
+    number_type = choose_dtype(dtype, chosen)
+    memory.warn_if_tight(checkpoint, folder, chosen, number_type)
+    try:
+        return family(checkpoint.family).load(checkpoint, folder, device=chosen, dtype=number_type)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        hint = "Try a smaller model, --dtype bfloat16 or another --device."
+        raise ModelError(f"{checkpoint.name} does not fit in the memory of {chosen}.", hint) from error
 
 
 def choose_device(name: str) -> torch.device:

@@ -1,0 +1,26 @@
+"""Tiny random checkpoints with the key layout and the config fields of the real ones, one row a family.
+
+`TINY[family].build(folder)` writes a checkpoint. `generate_inputs(model, image)` gives what transformers' own
+`generate()` takes for one page, made by the reference image processor and by tokenizing the whole conversation at
+once: nothing of ours is in it. None: there is no class to generate with, the family's own test has another oracle.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from PIL import Image
+
+from tiny import llava, qwen
+
+
+class Tiny(NamedTuple):
+    build: Callable[[Path], None]
+    generate_inputs: Callable[[Any, Image.Image], dict[str, Any]] | None = None
+
+
+TINY = {
+    "qwen2_5_vl": Tiny(qwen.build_qwen2_5_vl, qwen.generate_inputs),
+    "qwen3_vl": Tiny(qwen.build_qwen3_vl, qwen.generate_inputs),
+    "llava_onevision": Tiny(llava.build, llava.generate_inputs),
+}
