@@ -281,3 +281,32 @@ def test_shards_make_one_document(run: Run, document: Document, tmp_path: Path) 
     run(document, shard=(2, 3))
     assert path.read_text().count("Text of") == 5
     assert run(document)[1] == []
+
+
+def test_a_page_that_came_back_is_put_into_the_document(run: Run, document: Document, tmp_path: Path) -> None:
+    """What was assembled counts, not what should have been: another run may have been rewriting page 5."""
+
+    def stop(ref: PageRef) -> PageResult:
+        raise KeyboardInterrupt
+
+    run(document)
+    page, away = tmp_path / "out/reports/q1.pages/0005.json", tmp_path / "away.json"
+    page.rename(away)
+    with pytest.raises(KeyboardInterrupt):
+        run(document, reply=stop)
+    assert "<!-- page 5 not read yet -->" in (tmp_path / "out/reports/q1.md").read_text()
+    away.rename(page)
+    assert run(document)[1] == []
+    assert (tmp_path / "out/reports/q1.md").read_text().count("Text of") == 5
+
+
+def test_a_faster_run_is_believed(run: Run, document: Document, tmp_path: Path) -> None:
+    """Two runs read the same page; what is finished stays, even if the second failed at it."""
+
+    def late(ref: PageRef) -> PageResult:
+        if ref.number == 3:
+            run(document)
+        return PageResult(ref, error="out of memory")
+
+    run(document, reply=late, batch=1)
+    assert (tmp_path / "out/reports/q1.md").read_text().count("Text of") == 5

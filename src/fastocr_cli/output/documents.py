@@ -6,6 +6,7 @@ Knows when the file is out of date and whether it is ours to replace; knows noth
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from fastocr_cli.output.files import append_line, file_sha256, read_lines, write_atomically
@@ -41,29 +42,31 @@ class DocumentFile:
             return False
         return file_sha256(self.path) == lines[-1].get("sha256") or self.is_foreign()
 
-    def assemble(self, digests: dict[int, str]) -> None:
+    def assemble(self) -> None:
         """Write the document from what is on disk now; pages that are not there leave a mark.
 
         Raises:
             OutputError: it cannot be written.
         """
-        document, snapshot = self.pages.document, self._snapshot(digests)
-
-        def note(sha256: str) -> None:
-            append_line(self._written, {"file": self.path.name, "sha256": sha256, "pages": snapshot})
-
         while True:
             before = self.pages.stamp()
-            made = open_format(self.format_name, document, page_marks=self.page_marks)
-            write_atomically(self.path, render(made, self._records()), note)
+            digests: dict[int, str] = {}
+            made = open_format(self.format_name, self.pages.document, page_marks=self.page_marks)
+            write_atomically(self.path, render(made, self._records(digests)), partial(self._note, digests))
             # another process may have put a page there meanwhile, and its document may lie under ours
             if self.pages.stamp() == before:
                 return
 
-    def _records(self) -> Iterator[tuple[int, PageRecord | None]]:
+    def _records(self, digests: dict[int, str]) -> Iterator[tuple[int, PageRecord | None]]:
         for number in self.pages.document.page_numbers():
             stored = self.pages.load(number)
+            if stored is not None:
+                digests[number] = stored.digest
             yield number, stored.record if stored else None
+
+    def _note(self, digests: dict[int, str], sha256: str) -> None:
+        line = {"file": self.path.name, "sha256": sha256, "pages": self._snapshot(digests)}
+        append_line(self._written, line)
 
     def _lines(self) -> Iterator[dict[str, str]]:
         return (line for line in read_lines(self._written) if line.get("file") == self.path.name)

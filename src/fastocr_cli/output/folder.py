@@ -102,7 +102,7 @@ class FolderWriter:
             for opened in list(self._open.values()):
                 if opened.digests:
                     self._vet(opened)
-                    opened.file.assemble(opened.digests)
+                    opened.file.assemble()
         except FastOCRError as second:
             if error is None:
                 raise
@@ -138,7 +138,11 @@ class FolderWriter:
         opened = self._opened(result.ref.document)
         if result.error is None:
             self._note_settings()
-        opened.digests[result.ref.number] = opened.pages.save(result)
+        earlier = None if self.config.overwrite else opened.pages.load(result.ref.number)
+        if earlier is not None and earlier.record.error is None:  # another run was faster
+            opened.digests[result.ref.number] = earlier.digest
+        else:
+            opened.digests[result.ref.number] = opened.pages.save(result)
         if result.error is not None:
             source = result.ref.document.source or str(result.ref.document.path)
             append_line(self._failures, {"source": source, "page": result.ref.number, "error": result.error})
@@ -233,5 +237,5 @@ class FolderWriter:
             return
         if not opened.file.is_current(opened.digests):
             self._vet(opened)
-            opened.file.assemble(opened.digests)
+            opened.file.assemble()
         del self._open[opened.pages.document.name]

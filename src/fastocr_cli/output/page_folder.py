@@ -90,7 +90,8 @@ class PageFolder:
         record = PageRecord.from_result(result, **make_bookkeeping(self.settings, self.source))
         markdown, path = self._files(result.ref.number)
         if result.error is None:
-            remove(path)  # killed after the next line, the page counts as unread
+            if self.load(result.ref.number) is not None:
+                remove(path)  # killed after the next line, the page must count as unread
             write_atomically(markdown, [record.markdown.strip("\n") + "\n"])
         digest = write_atomically(path, [to_json_file(record.data)])
         if result.error is not None:
