@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
-from tiny import llava, qwen
+from tiny import deepseek, dots, llava, qwen
 
 
 class Tiny(NamedTuple):
@@ -20,6 +20,8 @@ class Tiny(NamedTuple):
 
 
 TINY = {
+    "deepseek_ocr": Tiny(deepseek.build, deepseek.generate_inputs),
+    "dots_ocr": Tiny(dots.build),
     "qwen2_5_vl": Tiny(qwen.build_qwen2_5_vl, qwen.generate_inputs),
     "qwen3_vl": Tiny(qwen.build_qwen3_vl, qwen.generate_inputs),
     "llava_onevision": Tiny(llava.build, llava.generate_inputs),
