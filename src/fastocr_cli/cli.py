@@ -220,10 +220,9 @@ def list_models() -> None:
     """The models that --model knows by name, and which of them are on this machine."""
     from fastocr_cli.models import CHECKPOINTS, hub
 
-    rows = [("NAME", "FAMILY", "SIZE", "LICENCE", "HERE", "")]
+    rows = [("NAME", "HERE", "SIZE", "LICENCE", "HUB ID", "")]
     for row in CHECKPOINTS.values():
-        here = "yes" if hub.find_folder(row) else "no"
-        rows.append((row.name, row.family, f"{row.size_gb:.3g} GB", row.licence, here, row.summary))
+        rows.append((row.name, hub.state(row), f"{row.size_gb:.3g} GB", row.licence, row.repo or "-", row.summary))
     print_table(rows)
 
 

@@ -15,7 +15,7 @@ from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder, Job, Written
 from fastocr_cli.errors import PageError
 from fastocr_cli.markdown import clean_page, cut_page
-from fastocr_cli.models.base import VisionModel
+from fastocr_cli.models.memory import default_batch_size
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageImage, PageRef, PageResult, render
 from fastocr_cli.pages.ink import is_blank
@@ -113,8 +113,3 @@ def configured_method(config: RunConfig) -> Method:
     """The method with its options; `--keep` is a short way to say `-O keep=`."""
     method = make_method(config.method, config.method_options)
     return method if config.keep is None else method.with_keep(config.keep)
-
-
-def default_batch_size(model: VisionModel) -> int:
-    """Pages decoded together when nobody says: what a small cache takes without a second thought."""
-    return 8 if model.device.type == "cpu" else 16

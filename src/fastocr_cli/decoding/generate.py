@@ -14,6 +14,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from fastocr_cli.decoding.attention import attend_segment, look, seamed
 from fastocr_cli.errors import ConfigError
+from fastocr_cli.models.hub import profile_key
 from fastocr_cli.pruning import make_method
 from fastocr_cli.pruning.base import Fixation, Gaze, Layout, Method
 
@@ -38,7 +39,7 @@ def attached(model: nn.Module, method: Method | str = "fastocr", **options: obje
     if isinstance(method, str):
         method = make_method(method, {key: str(value) for key, value in options.items()})
     decoder = text_decoder(model)
-    seam = GenerateSeam(decoder, method, f"{model.name_or_path}@main")
+    seam = GenerateSeam(decoder, method, profile_key(str(model.name_or_path)))
 
     def watch_prompt(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         ids = kwargs.get("input_ids", args[0] if args else None)

@@ -112,16 +112,17 @@ CHECKPOINTS: dict[str, Checkpoint] = {
                 name,
                 "qwen2_5_vl",
                 f"Qwen/Qwen2.5-VL-{size}-Instruct",
-                licence=licence,
-                size_gb=size_gb,
-                summary=summary,
+                revision,
+                licence,
+                size_gb,
+                summary,
                 system=_ASSISTANT,
             )
-            for name, size, licence, size_gb, summary in (
-                ("qwen2.5-vl", "7B", "Apache-2.0", 16.6, "8.3B, general; read by instruction"),
-                ("qwen2.5-vl-3b", "3B", _RESEARCH, 7.5, "3.8B, general"),
-                ("qwen2.5-vl-32b", "32B", "Apache-2.0", 67, "33B, general"),
-                ("qwen2.5-vl-72b", "72B", "Qwen", 147, "73B, general"),
+            for name, size, revision, licence, size_gb, summary in (
+                ("qwen2.5-vl", "7B", "cc594898137f460bfe9f0759e9844b3ce807cfb5", "Apache-2.0", 16.6, "8.3B, general"),
+                ("qwen2.5-vl-3b", "3B", "66285546d2b821cf421d4f5eb2576359d3770cd3", _RESEARCH, 7.5, "3.8B"),
+                ("qwen2.5-vl-32b", "32B", "7cfb30d71a1f4f49a57592323337a4a4727301da", "Apache-2.0", 68.3, "33B"),
+                ("qwen2.5-vl-72b", "72B", "89c86200743eec961a297729e7990e8f2ddbc4c5", "Qwen", 147, "73B"),
             )
         ),
         *(
@@ -129,17 +130,18 @@ CHECKPOINTS: dict[str, Checkpoint] = {
                 name,
                 "qwen3_vl",
                 f"Qwen/Qwen3-VL-{size}-Instruct",
-                licence="Apache-2.0",
-                size_gb=size_gb,
-                summary=summary,
+                revision,
+                "Apache-2.0",
+                size_gb,
+                summary,
                 instruction="qwenvl markdown",
                 reply="qwen3_vl",
                 box_scale=1000,
             )
-            for name, size, size_gb, summary in (
-                ("qwen3-vl", "8B", 17.5, "8.8B, general; trained on Markdown pages"),
-                ("qwen3-vl-4b", "4B", 8.9, "4.4B"),
-                ("qwen3-vl-2b", "2B", 4.3, "2.1B"),
+            for name, size, revision, size_gb, summary in (
+                ("qwen3-vl", "8B", "0c351dd01ed87e9c1b53cbc748cba10e6187ff3b", 17.5, "8.8B, general; taught Markdown"),
+                ("qwen3-vl-4b", "4B", "ebb281ec70b05090aa6165b016eac8ec08e71b17", 8.9, "4.4B"),
+                ("qwen3-vl-2b", "2B", "89644892e4d85e24eaac8bacfd4f463576704203", 4.3, "2.1B"),
             )
         ),
         Checkpoint(
@@ -200,14 +202,15 @@ CHECKPOINTS: dict[str, Checkpoint] = {
                 name,
                 "llava_onevision",
                 f"llava-hf/llava-onevision-qwen2-{size}-ov-hf",
-                licence="Apache-2.0",
-                size_gb=size_gb,
-                summary=summary,
+                revision,
+                "Apache-2.0",
+                size_gb,
+                summary,
                 max_new_tokens=4096,
             )
-            for name, size, size_gb, summary in (
-                ("llava-ov", "7b", 16.1, "8B, general; weak on dense pages"),
-                ("llava-ov-0.5b", "0.5b", 1.8, "0.9B, general"),
+            for name, size, revision, size_gb, summary in (
+                ("llava-ov", "7b", "0d50680527681998e456c7b78950205bedd8a068", 16.1, "8B; weak on dense pages"),
+                ("llava-ov-0.5b", "0.5b", "main", 1.8, "0.9B, general"),
             )
         ),
     )

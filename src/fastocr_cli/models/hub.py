@@ -29,7 +29,7 @@ def find_checkpoint(name: str) -> Checkpoint:
     if name in CHECKPOINTS:
         return CHECKPOINTS[name]
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         row = _row_like(folder.resolve().name) or _first_row(family_of(folder))
         return replace(row, name=folder.resolve().name, repo="", revision="local", folder=folder.resolve())
     repo, _, revision = name.partition("@")
@@ -51,6 +51,14 @@ def _row_like(last_name: str) -> Checkpoint | None:
 
 def _first_row(family: str) -> Checkpoint:
     return next((row for row in CHECKPOINTS.values() if row.family == family), Checkpoint(family, family))
+
+
+def profile_key(name: str) -> str:
+    """What profiles are filed under for a model that someone else loaded from a hub id or a folder."""
+    try:
+        return find_checkpoint(name).key
+    except ModelError:
+        return f"{name}@main"
 
 
 def completed(checkpoint: Checkpoint, folder: Path | None) -> Checkpoint:
@@ -101,6 +109,14 @@ def find_folder(checkpoint: Checkpoint) -> Path | None:
     """The folder of the weights on this machine, complete; None if they are not here. Asks no network."""
     folder = _local_folder(checkpoint)
     return folder if folder is not None and not missing_files(folder) else None
+
+
+def state(checkpoint: Checkpoint) -> str:
+    """Whether the weights are on this machine: `yes`, `no`, or `part` for half a download."""
+    folder = _local_folder(checkpoint)
+    if folder is None:
+        return "no"
+    return "part" if missing_files(folder) else "yes"
 
 
 def _local_folder(checkpoint: Checkpoint) -> Path | None:
