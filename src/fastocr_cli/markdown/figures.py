@@ -16,7 +16,7 @@ def placeholder(number: int, caption: str = "") -> str:
 
 
 def link_figures(markdown: str, paths: Mapping[int, str]) -> str:
-    """Each placeholder as a link to its file, a path relative to the Markdown; one without a file leaves its caption."""
+    """Each placeholder as a link to its file (path relative to the Markdown); one without a file leaves its caption."""
 
     def link(found: re.Match[str]) -> str:
         path = paths.get(int(found["number"]))

@@ -23,6 +23,8 @@ _ENVIRONMENTS = {
 EQUATIONS = "equation|displaymath|align|flalign|alignat|gather|multline|eqnarray|math"
 BODIES = "aligned|alignedat|gathered|split|cases|dcases|array|smallmatrix|[pbvBV]?matrix"
 ENVIRONMENT = re.compile(rf"\\begin\s*\{{({EQUATIONS}|{BODIES})(\*?)\}}")
+MAX_DEPTH = 20
+"""Environments of one name inside each other; more were opened and never closed."""
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
 
 
@@ -111,6 +113,13 @@ def display(body: str) -> str:
     return f"$${body}$$"
 
 
+def as_display(text: str) -> str:
+    """A reply's formula block as a display formula: fences and a stray preamble off, delimiters on if it has none."""
+    text = re.sub(r"\A`+(?:latex|math|tex)?\s*|\s*`+\Z", "", text).strip()
+    text = re.sub(r"\\documentclass.*?\\begin\{document\}|\\end\{document\}", "", text, flags=re.DOTALL).strip()
+    return text if re.match(r"\$|\\\(|\\\[|\\begin\{(?:equation|align|gather)", text) else f"$$\n{text}\n$$"
+
+
 def nestable(body: str) -> str:
     """Equation environments inside a formula: `equation` falls away, `align` becomes `aligned`, ..."""
     body = re.sub(r"\\(?:begin|end)\s*\{(?:equation|displaymath|math)\*?\}", "", body)
@@ -124,8 +133,10 @@ def environment_end(text: str, found: re.Match[str]) -> int:
     """Where the environment that `found` (of ENVIRONMENT) begins ends, or -1 if it never does."""
     name = re.escape(found[1] + found[2])
     depth = 0
-    for edge in re.finditer(rf"\\(begin|end)\s*\{{{name}\}}", text[found.start() :]):
+    for edge in re.compile(rf"\\(begin|end)\s*\{{{name}\}}").finditer(text, found.start()):
         depth += 1 if edge[1] == "begin" else -1
         if depth == 0:
-            return found.start() + edge.end()
+            return edge.end()
+        if depth > MAX_DEPTH:
+            break
     return -1

@@ -7,7 +7,7 @@ from fastocr_cli.markdown import tags
 from fastocr_cli.markdown.tables import Cell, Table, span
 
 _NAMES = "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col"
-_CUT = r"(?:\s+[\w-]+(?:=[\"']?[\w%;:. -]{0,40}[\"']?)?)*\s*(?=<|\Z)"  # a tag that lost its `>`
+_CUT = r"(?>(?:\s+[\w-]+(?:=(?:\"[^\"<>]{0,40}\"?|'[^'<>]{0,40}'?|[\w%;:.-]{0,40}))?)*+\s*)(?=<|\Z)"  # without its `>`
 TABLE_TAG = re.compile(rf"<(/?)({_NAMES})(?![\w-])(?:([^<>]*)>|{_CUT})", re.IGNORECASE)
 STARTS = re.compile(
     rf"<table(?![\w-])(?:[^<>]*>|{_CUT})(?=\s*(?:</?(?:{_NAMES})(?![\w-])|<!--|\Z))"
@@ -115,7 +115,7 @@ class _Reader:
             self.frames.append(_Frame())
         else:
             self.too_deep += 1
-        return True
+        return self.too_deep < MAX_DEPTH  # nothing on paper nests like that: tables were opened and never closed
 
     def _close_table(self) -> bool:
         if self.too_deep:

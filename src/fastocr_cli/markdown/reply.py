@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from fastocr_cli.pages import Block
 
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
 CATEGORIES = frozenset(
     {"caption", "code", "footnote", "formula", "list-item", "page-footer", "page-header", "picture", "section-header"}
     | {"table", "text", "title"}
@@ -28,10 +31,20 @@ class Reply:
     warnings: tuple[str, ...] = ()
 
 
-def share_box(
-    corners: tuple[float, float, float, float], width: float, height: float
-) -> tuple[float, float, float, float] | None:
-    """Corners x1, y1, x2, y2 in units of `width` and `height` as shares of the page; None where no area is left."""
+def four_numbers(values: object) -> Box | None:
+    """A model's list of corners, or None: with three numbers nobody knows which is missing."""
+    if not isinstance(values, list) or len(values) != 4:
+        return None
+    if not all(isinstance(n, int | float) and -1e7 < n < 1e7 for n in values):
+        return None
+    x1, y1, x2, y2 = map(float, values)
+    return x1, y1, x2, y2
+
+
+def share_box(corners: Box, width: float, height: float) -> Box | None:
+    """Corners in units of which `width` and `height` make the page, as shares of it; None where no area is left."""
+    if width <= 0 or height <= 0:
+        return None
     x1, y1, x2, y2 = corners
     left, right = sorted((min(max(x1 / width, 0.0), 1.0), min(max(x2 / width, 0.0), 1.0)))
     top, bottom = sorted((min(max(y1 / height, 0.0), 1.0), min(max(y2 / height, 0.0), 1.0)))

@@ -101,9 +101,8 @@ def _dollar(text: str, start: int) -> tuple[Span, int]:
         if stop >= 0 and formulas.is_display(text[start + 2 : stop]):
             return Span("display", formulas.display(text[start + 2 : stop])), stop + 2
         return Span("dollar", "$$"), start + 2
-    gap = BREAK.search(text, start)
-    stop = _unescaped(text, "$", start + 1, gap.start() if gap else len(text))
-    if stop >= 0:
+    stop = _unescaped(text, "$", start + 1, len(text))
+    if stop >= 0 and not BREAK.search(text, start, stop):
         body = text[start + 1 : stop]
         if formulas.is_inline(body, text[start - 1 : start], text[stop + 1 : stop + 2]):
             return Span("inline", formulas.inline(body)), stop + 1
@@ -142,8 +141,10 @@ def _unescaped(text: str, closing: str, start: int, end: int) -> int:
     """Where `closing` next stands without a backslash before it, or -1."""
     position = start
     while (position := text.find(closing, position, end)) >= 0:
-        before = text[start:position]
-        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+        slash = position
+        while slash > start and text[slash - 1] == "\\":
+            slash -= 1
+        if (position - slash) % 2 == 0:
             return position
         position += 1
     return -1

@@ -5,6 +5,7 @@ and nothing half-open ever leaves a page. This file knows nothing of Markdown or
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -61,10 +62,10 @@ def pair(tags: list[Tag]) -> set[int]:
         if not tag.closing:
             open_tags.append(index)
             continue
-        matching = [i for i in open_tags if tags[i].name == tag.name]
-        if matching:
-            paired |= {matching[-1], index}
-            del open_tags[open_tags.index(matching[-1]) :]
+        place = next((n for n in range(len(open_tags) - 1, -1, -1) if tags[open_tags[n]].name == tag.name), None)
+        if place is not None:
+            paired |= {open_tags[place], index}
+            del open_tags[place:]
     return paired
 
 
@@ -116,6 +117,7 @@ def drop_wrappers(text: str, keep: Callable[[str, int], int]) -> str:
     `keep(text, position)` returns where verbatim text that begins at `position` ends (code), or `position`.
     A wrapper is a tag with attributes, or one at the edge of a line whose partner is on the page; others are print.
     """
+    at_edge = _edges(text)
     names = {(t.name, t.closing) for t in map(Tag.read, TAG.finditer(text))}
     parts: list[str] = []
     position = 0
@@ -128,11 +130,11 @@ def drop_wrappers(text: str, keep: Callable[[str, int], int]) -> str:
             position = max(end, found.end())
             continue
         if found[0][:2] == "<!":
-            replacement: str | None = "" if _at_edge(text, found.start(), found.end()) else None
+            replacement: str | None = "" if at_edge(found.start(), found.end()) else None
         else:
             tag = Tag.read(found)
             both = (tag.name, True) in names and (tag.name, False) in names
-            replacement = _wrapper(tag, both, _at_edge(text, found.start(), found.end()))
+            replacement = _wrapper(tag, both, at_edge(found.start(), found.end()))
         parts.append(text[position : found.start()])
         parts.append(found[0] if replacement is None else replacement)
         position = found.end()
@@ -148,8 +150,11 @@ def _wrapper(tag: Tag, both: bool, at_edge: bool) -> str | None:
         return ""
     if tag.name in {"span", "font", "a"} and both and (tag.closing or tag.attributed):
         return ""  # `<a>` without attributes is print
-    if not both or not (at_edge or tag.attributed):
-        return None
+    return _block_edge(tag) if both and (at_edge or tag.attributed) else None
+
+
+def _block_edge(tag: Tag) -> str | None:
+    """The Markdown of a heading's, an item's or a block's edge; None for other tags."""
     if re.fullmatch(r"h[1-6]", tag.name):
         return "\n\n" if tag.closing else "\n\n" + "#" * int(tag.name[1]) + " "
     if tag.name == "li":
@@ -157,9 +162,17 @@ def _wrapper(tag: Tag, both: bool, at_edge: bool) -> str | None:
     return "\n\n" if tag.name in BLOCKS else None
 
 
-def _at_edge(text: str, start: int, end: int) -> bool:
-    """Whether only blanks and other tags lie between the tag and the start or the end of its line."""
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    stop = text.find("\n", end)
-    after = text[end : stop if stop >= 0 else len(text)]
-    return not TAG.sub("", before).strip() or not TAG.sub("", after).strip()
+def _edges(text: str) -> Callable[[int, int], bool]:
+    """A test whether only blanks and other tags lie between a tag and the start or the end of its line."""
+    without = TAG.sub(lambda found: " " * len(found[0]), text)
+    starts, inked = [0], []
+    for line in without.split("\n"):
+        ink = len(line) - len(line.lstrip()), len(line.rstrip())
+        inked.append((starts[-1] + ink[0], starts[-1] + ink[1]))
+        starts.append(starts[-1] + len(line) + 1)
+
+    def at_edge(start: int, end: int) -> bool:
+        first, last = inked[bisect_right(starts, start) - 1]
+        return start < first or end > last
+
+    return at_edge
