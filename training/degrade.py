@@ -27,8 +27,10 @@ def turned(page: Page, degrees: float) -> Page:
     angle = math.radians(degrees)
     matrix = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], np.float32)
     middle = np.array(page.image.shape[::-1], np.float32) / 2
-    move = lambda centres: ((centres - middle) @ matrix + middle).astype(np.float32)  # noqa: E731
-    return replace(page, image=np.asarray(image), centres=move(page.centres), glyph_centres=move(page.glyph_centres))
+    centres, glyph_centres = (
+        ((old - middle) @ matrix + middle).astype(np.float32) for old in (page.centres, page.glyph_centres)
+    )
+    return replace(page, image=np.asarray(image), centres=centres, glyph_centres=glyph_centres)
 
 
 def worn(image: NDArray[np.uint8], rng: random.Random) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 import random
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,13 +51,14 @@ def markup(value: str) -> Segment:
 class Writer:
     """Writes documents for pages of a given size in visual tokens."""
 
-    def __init__(self, content: Content, rng: random.Random) -> None:
-        self.content, self.rng = content, rng
+    def __init__(self, content: Content, rng: random.Random, text_only: bool = False) -> None:
+        self.content, self.rng, self.text_only = content, rng, text_only
 
     def document(self, num_columns: int, num_rows: int, num_pages: int) -> Document:
         height, width = num_rows * POINTS_PER_TOKEN[0], num_columns * POINTS_PER_TOKEN[1]
-        size = self.rng.uniform(8.5, 12.5) if self.rng.random() < 0.88 else self.rng.uniform(12.5, 17)
         large = width > 460
+        usual = self.rng.random() < 0.88
+        size = self.rng.uniform(8.5, 11.5 if large else 12.5) if usual else self.rng.uniform(11.5, 17)
         text_columns = 2 if large and self.rng.random() < 0.3 else 1
         head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters
@@ -105,11 +107,13 @@ class Writer:
     def block(self, width: float) -> Block:
         """One block; `width` of the text column in points decides what fits."""
         wide, roomy = width > 170, width > 330
-        choices = [
+        choices: list[tuple[float, Callable[[bool], Block], bool]] = [
             (0.12, self.heading, True), (0.12, self.list_, True), (0.10, self.table, wide),
             (0.07, self.display_formula, wide and bool(self.content.formulas)), (0.05, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip
+        if self.text_only:
+            choices = choices[:2]
         dice = self.rng.random()
         for share, make, fits in choices:
             if dice < share and fits:
@@ -120,7 +124,7 @@ class Writer:
     def paragraph(self, least: int = 4, most: int = 60) -> Block:
         """Words, now and then with emphasis, inline formulas and inline code."""
         rng, words = self.rng, self.content.words(least, most)
-        if rng.random() < 0.7:
+        if self.text_only or rng.random() < 0.7:
             return Block(quoted(" ".join(words)), [text(" ".join(words))])
         source: list[str] = []
         segments: list[Segment] = []

@@ -34,6 +34,8 @@ def visual_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
 
 def gaze_loss(outputs: Outputs, batch: Batch) -> Tensor:
     """The guided heads look at the visual token in which the next text token is printed."""
+    assert outputs.hidden is not None
+    assert outputs.gaze is not None
     known = (batch.places >= 0) & (batch.labels >= 0)
     target = batch.places.clamp(min=0)[:, None, :, None]
     total = outputs.hidden.new_zeros((), dtype=torch.float32)
@@ -45,14 +47,13 @@ def gaze_loss(outputs: Outputs, batch: Batch) -> Tensor:
 
 def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> tuple[Tensor, dict[str, float]]:
     """The weighted sum, and each part with the accuracy of the next token."""
-    logits = model.logits(outputs.hidden)
-    parts = {
-        "text": F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten()),
-        "cells": cell_loss(outputs, batch),
-        "visual": visual_loss(model, outputs, batch),
-        "gaze": gaze_loss(outputs, batch),
-    }
-    total = sum((getattr(weights, name) * part for name, part in parts.items()), start=torch.zeros(()).to(logits))
-    labelled = batch.labels >= 0
-    right = (logits.argmax(-1) == batch.labels)[labelled].float().mean()
-    return total, {**{name: part.item() for name, part in parts.items()}, "accuracy": right.item()}
+    parts = {"cells": cell_loss(outputs, batch), "visual": visual_loss(model, outputs, batch)}
+    found: dict[str, float] = {}
+    if outputs.hidden is not None:
+        logits = model.logits(outputs.hidden)
+        parts["text"] = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())
+        parts["gaze"] = gaze_loss(outputs, batch)
+        labelled = batch.labels >= 0
+        found["accuracy"] = (logits.argmax(-1) == batch.labels)[labelled].float().mean().item()
+    total = torch.stack([getattr(weights, name) * part for name, part in parts.items()]).sum()
+    return total, found | {name: part.item() for name, part in parts.items()}

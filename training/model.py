@@ -35,22 +35,23 @@ class Batch:
 class Outputs:
     cell_logits: Tensor  # [batch, classes, 2, height / 8, width / 8]
     visual: Tensor  # [batch, visual, hidden], before the decoder
-    hidden: Tensor  # [batch, n, hidden]
-    gaze: Gaze
+    hidden: Tensor | None = None  # [batch, n, hidden]; None where the decoder was left out
+    gaze: Gaze | None = None
 
 
 class Trainee(nn.Module):
     """pocket's network under training."""
 
-    def __init__(self, config: PocketConfig) -> None:
+    def __init__(self, config: PocketConfig, encoder_only: bool = False) -> None:
         super().__init__()
+        self.encoder_only = encoder_only
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def train(self, mode: bool = True) -> "Trainee":
-        """Batch norms keep the statistics they have: crops and pages differ, and reading uses one set for both."""
+        """Once the encoder reads, batch norms keep their statistics: crops and pages differ, reading has one set."""
         super().train(mode)
-        self.network.vis.eval()
+        self.network.vis.train(mode and self.encoder_only)
         return self
 
     def forward(self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None = None) -> Outputs:
@@ -60,6 +61,8 @@ class Trainee(nn.Module):
         num_rows, num_columns = network.grid(pixels)
         features, visual = network.vis(pixels, cells)
         cell_logits = network.aux(features).unflatten(1, (2, -1)).transpose(1, 2)
+        if self.encoder_only:
+            return Outputs(cell_logits, visual)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
         embeds = torch.cat(
             [network.embed(start), visual + network.place(num_rows, num_columns), network.embed(inputs)], 1

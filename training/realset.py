@@ -56,8 +56,8 @@ def write_test_pages(folder: Path, out: Path, each: int = 10) -> None:
             for number, page in found[:: max(1, len(found) // each)][:each]:
                 name = f"{path.name.split('.')[0]}-{number + 1:03}"
                 single = pymupdf.open(stream=data, filetype="pdf")  # type: ignore[no-untyped-call]
-                single.select([number])
-                single.save(out / f"{name}.pdf", garbage=4, deflate=True)
+                single.select([number])  # type: ignore[no-untyped-call]
+                single.save(out / f"{name}.pdf", garbage=4, deflate=True)  # type: ignore[no-untyped-call]
                 (out / f"{name}.md").write_text(page.target + "\n")
 
 

@@ -12,12 +12,14 @@ import signal
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from fastocr_cli.models.pocket import cells as cells_module
 from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.network import PocketConfig
 from training.attention import Pruning
@@ -25,12 +27,14 @@ from training.batches import Mixture, Pages, held_out_batches, loader
 from training.losses import Weights, losses
 from training.model import Batch, Trainee
 
+SHIPPED = Path(cells_module.__file__).parent
+
 
 @dataclass
 class Config:
     data: Path = Path("data")
     out: Path = Path("run")
-    tokenizer: Path = Path("src/fastocr_cli/models/pocket/tokenizer.json")
+    tokenizer: Path = SHIPPED / "tokenizer.json"
     init: Path | None = None  # weights to start from where `out` has no checkpoint
     steps: int = 100_000  # the last step
     decay: int = 0  # steps before the last in which the rate falls to zero
@@ -40,6 +44,7 @@ class Config:
     own_text: float = 0.5  # share of steps with the page's characters beside the picture
     wrong_text: float = 0.35  # share of those in which some are missing or wrong
     noise: float = 0.2  # most text inputs replaced by random ones
+    encoder_only: bool = False  # the decoder is left out and left alone
     pruned: float = 0.25  # share of steps in which only focal layers see the whole page
     small: float = 0.3
     middle: float = 0.25
@@ -59,7 +64,8 @@ def parse() -> Config:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for option in fields(Config):
         kind = Path if option.name in {"data", "out", "tokenizer", "init"} else type(option.default)
-        parser.add_argument(f"--{option.name.replace('_', '-')}", type=kind, default=option.default)
+        how: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind, "default": option.default}
+        parser.add_argument(f"--{option.name.replace('_', '-')}", **how)
     return Config(**vars(parser.parse_args()))
 
 
@@ -98,7 +104,7 @@ class Trainer:
         self.config, self.device = config, torch.device(config.device)
         torch.manual_seed(config.seed)
         self.vocab_size = Tokenizer.from_file(str(config.tokenizer)).get_vocab_size()
-        self.model = Trainee(PocketConfig(vocab_size=self.vocab_size)).to(self.device)
+        self.model = Trainee(PocketConfig(vocab_size=self.vocab_size), config.encoder_only).to(self.device)
         self.step = self.first = 0
         self.pages_seen = 0.0  # in letter pages, by visual tokens
         checkpoint = config.out / "last.pt"
@@ -155,10 +161,10 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = config.rate_at(self.step, self.first)
         cells = known_characters(batch.cells, config)
-        pruning = Pruning() if random.random() < config.pruned else None
+        pruning = Pruning() if random.random() < config.pruned and not config.encoder_only else None
         loss, parts = self.forward(batch, cells, mistaken(batch.inputs, config, self.vocab_size), pruning)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         weights = [p.detach() for p in self.parameters.values()]
@@ -178,7 +184,8 @@ class Trainer:
         for name, own_text, pruning in [("pixels", False, None), ("own_text", True, None), ("pruned", True, Pruning())]:
             total = 0.0
             for batch in (b.to(self.device) for b in batches):
-                total += self.forward(batch, batch.cells if own_text else None, batch.inputs, pruning)[1]["text"]
+                parts = self.forward(batch, batch.cells if own_text else None, batch.inputs, pruning)[1]
+                total += parts["visual" if self.config.encoder_only else "text"]
             found[f"held_out_{name}"] = total / len(batches)
         self._assign(weights)
         return found

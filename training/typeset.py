@@ -126,7 +126,7 @@ def page_of_each(target: Target, where: NDArray[np.int64], page: NDArray[np.int6
 
 
 def picture(page: Any, num_columns: int, num_rows: int) -> NDArray[np.uint8]:
-    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(SCALE, SCALE), colorspace=pymupdf.csGRAY, alpha=False)
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(SCALE, SCALE), colorspace=pymupdf.csGRAY, alpha=False)  # type: ignore[no-untyped-call]
     grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
     image = np.full((num_rows * TOKEN_HEIGHT, num_columns * TOKEN_WIDTH), 255, np.uint8)
     height, width = min(image.shape[0], grey.shape[0]), min(image.shape[1], grey.shape[1])
@@ -134,9 +134,17 @@ def picture(page: Any, num_columns: int, num_rows: int) -> NDArray[np.uint8]:
     return image
 
 
+def compile_pdf(document: Document) -> Any:
+    return pymupdf.open(stream=typst.compile(document.source.encode()), filetype="pdf")  # type: ignore[no-untyped-call]
+
+
 def typeset(document: Document, num_columns: int, num_rows: int) -> Iterator[Page]:
     """Pages of the document, the last one left out because it is not full."""
-    pdf = pymupdf.open(stream=typst.compile(document.source.encode()), filetype="pdf")
+    for _, page in numbered_pages(compile_pdf(document), document, num_columns, num_rows):
+        yield page
+
+
+def numbered_pages(pdf: Any, document: Document, num_columns: int, num_rows: int) -> Iterator[tuple[int, Page]]:
     ink, target = printed(pdf), flatten(document.blocks)
     if not len(ink.page):
         return
@@ -158,4 +166,4 @@ def typeset(document: Document, num_columns: int, num_rows: int) -> Iterator[Pag
         centres = np.where(chosen[:, None] >= 0, ink.centre[np.clip(chosen, 0, None)], np.nan).astype(np.float32)
         own = np.flatnonzero(ink.page == number)
         glyphs = "".join(ink.text[i] for i in own)
-        yield Page(picture(pdf[number], num_columns, num_rows), text, centres, glyphs, ink.centre[own])
+        yield number, Page(picture(pdf[number], num_columns, num_rows), text, centres, glyphs, ink.centre[own])

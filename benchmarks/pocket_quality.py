@@ -1,0 +1,152 @@
+"""How well pocket reads, beside Tesseract and RapidOCR: python benchmarks/pocket_quality.py SYSTEM... --pages DIR...
+
+A folder of pages holds NAME.pdf (or .png, .tif) with its truth NAME.md. Systems: `pocket`, with `+text` for the page's
+own characters and `+fastocr` for pruned decoding (the plain name decodes densely from pixels alone); `tesseract`;
+`rapidocr`. Prints one Markdown table a folder; `--out` keeps every text and figure.
+"""
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pymupdf
+import torch
+from training.metrics import Score, score
+
+from fastocr_cli.config import RunConfig
+from fastocr_cli.pages import PageRef, find_pages
+from fastocr_cli.reader import Reader
+
+ENDINGS = {".pdf", ".png", ".tif"}
+COLUMNS = [
+    "system", "CER text", "median", "word error", "CER Markdown", "TEDS", "formulas exact", "formula CER",
+    "pages/min", "kept",
+]  # fmt: skip
+Texts = dict[str, str]  # page name to Markdown
+
+
+def truths(folder: Path) -> Texts:
+    """The truth of every page that has one; a YAML head is not part of it."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        truth = path.with_suffix(".md")
+        if path.suffix in ENDINGS and truth.exists():
+            text = truth.read_text()
+            found[path.name] = text.split("---\n", 2)[2] if text.startswith("---\n") else text
+    return found
+
+
+def read_pocket(folder: Path, names: list[str], options: argparse.Namespace, system: str) -> Texts:
+    extras = system.split("+")[1:]
+    config = RunConfig(
+        method="fastocr" if "fastocr" in extras else "dense",
+        method_options={"focal": options.focal} if "fastocr" in extras else {},
+        text_layer="auto" if "text" in extras else "ignore",
+        batch_size=options.batch,
+        dtype=options.dtype,
+        device="cpu",
+        tables="html",
+    )
+    refs = [item for item in find_pages([str(folder / name) for name in names], config) if isinstance(item, PageRef)]
+    return {result.ref.document.path.name: result.raw for result in Reader(config).read(refs)}
+
+
+def read_tesseract(folder: Path, names: list[str], *_: object) -> Texts:
+    """At 300 dpi, which it asks for."""
+    import subprocess
+
+    texts = {}
+    for name in names:
+        pixmap = pymupdf.open(folder / name)[0].get_pixmap(dpi=300)
+        run = subprocess.run(["tesseract", "-", "-"], input=pixmap.tobytes("png"), capture_output=True, check=True)
+        texts[name] = run.stdout.decode()
+    return texts
+
+
+def read_rapidocr(folder: Path, names: list[str], *_: object) -> Texts:
+    """At 200 dpi; its lines from top to bottom."""
+    import numpy as np
+    from rapidocr import RapidOCR
+
+    engine = RapidOCR()
+    texts = {}
+    for name in names:
+        pixmap = pymupdf.open(folder / name)[0].get_pixmap(dpi=200)
+        picture = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, pixmap.n)[..., :3]
+        texts[name] = "\n".join(engine(picture).txts or ())
+    return texts
+
+
+READERS: dict[str, Callable[..., Texts]] = {
+    "pocket": read_pocket,
+    "tesseract": read_tesseract,
+    "rapidocr": read_rapidocr,
+}
+
+
+def kept(dense: Texts, pruned: Texts) -> float:
+    """Share of the dense text that pruned decoding keeps."""
+    from rapidfuzz.distance import Levenshtein
+
+    distance = sum(Levenshtein.distance(dense[name], pruned[name]) for name in dense)
+    return 1 - distance / max(1, sum(max(len(dense[name]), len(pruned[name])) for name in dense))
+
+
+def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
+    """All systems on one folder."""
+    truth = truths(folder)
+    names = sorted(truth)[: options.limit]
+    results: dict[str, object] = {}
+    texts: dict[str, Texts] = {}
+    print(f"\n{folder.name}: {len(names)} pages\n")
+    print("| " + " | ".join(COLUMNS) + " |\n" + "| --- " * len(COLUMNS) + "|")
+    for system in options.systems:
+        started = time.perf_counter()
+        texts[system] = READERS[system.split("+")[0]](folder, names, options, system)
+        minutes = (time.perf_counter() - started) / 60
+        scored = score([(truth[name], texts[system].get(name, "")) for name in names])
+        dense = texts.get(system.replace("+fastocr", ""))
+        share = kept(dense, texts[system]) if dense and "+fastocr" in system else None
+        print(row(system, scored, len(names) / minutes, share), flush=True)
+        results[system] = {
+            **vars(scored),
+            "pages_per_minute": len(names) / minutes,
+            "kept": share,
+            "texts": texts[system],
+        }
+    return results
+
+
+def row(system: str, scored: Score, speed: float, share: float | None) -> str:
+    def percent(value: float | None) -> str:
+        return "" if value is None else f"{100 * value:.1f}"
+
+    figures = [scored.text_cer, scored.median_cer, scored.word_error, scored.markdown_cer]
+    figures += [scored.teds, scored.formula_exact, scored.formula_cer]
+    return f"| {system} | " + " | ".join([*map(percent, figures), f"{speed:.1f}", percent(share)]) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("systems", nargs="+")
+    parser.add_argument("--pages", nargs="+", type=Path, required=True)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--focal", default="2,4")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    machine = f"{platform.machine()}, {options.threads} threads, torch {torch.__version__}"
+    print(f"{machine}; pocket in {options.dtype}, batch {options.batch}")
+    results = {folder.name: measure(folder, options) for folder in options.pages}
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What a page says about itself agrees with its ink."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typst")
+
+from training.content import Content
+from training.degrade import turned
+from training.document import Block, Document, Writer, text
+from training.page import Page, cells, places
+from training.typeset import align, flatten, typeset
+
+
+def some_pages(data: Path, seed: int, shape: tuple[int, int] = (48, 24)) -> list[Page]:
+    rng = random.Random(seed)
+    return list(typeset(Writer(Content(data, rng), rng).document(*shape, num_pages=4), *shape))
+
+
+def has_ink(page: Page, x: float, y: float) -> bool:
+    column, row = int(x), int(y)
+    return bool(page.image[max(0, row - 9) : row + 10, max(0, column - 5) : column + 6].min() < 200)
+
+
+def test_every_character_lies_on_ink(data: Path) -> None:
+    page = some_pages(data, seed=1)[0]
+    assert np.mean([has_ink(page, x, y) for x, y in page.glyph_centres]) > 0.99
+
+
+def test_target_characters_are_the_printed_ones(data: Path) -> None:
+    for page in some_pages(data, seed=2):
+        at = {(round(float(x)), round(float(y))): c for c, (x, y) in zip(page.glyphs, page.glyph_centres, strict=True)}
+        words = [
+            at.get((round(float(x)), round(float(y)))) == char
+            for char, (x, y) in zip(page.target, page.centres, strict=True)
+            if char.isalpha() and not np.isnan(x) and "$" not in page.target
+        ]
+        assert np.mean(words or [True]) > 0.98
+
+
+def test_a_turned_page_carries_its_centres_along(data: Path) -> None:
+    page = turned(some_pages(data, seed=3)[0], 1.5)
+    inside = [(x, y) for x, y in page.glyph_centres if 0 < x < page.image.shape[1] and 0 < y < page.image.shape[0]]
+    assert np.mean([has_ink(page, x, y) for x, y in inside]) > 0.97
+
+
+def test_running_heads_are_on_the_page_and_not_in_the_target() -> None:
+    words = "Plain words that fill the page until it is full and a second page begins. " * 40
+    source = f'#set page(width: 460.8pt, height: 345.6pt, header: [RUNNINGHEAD])\n#"{words.strip()}"\n'
+    page = next(typeset(Document(source, [Block("", [text(words.strip())])]), 48, 24))
+    assert "RUNNINGHEAD" in page.glyphs
+    assert "RUNNINGHEAD" not in page.target
+    assert page.target.startswith("Plain words")
+
+
+def test_alignment_skips_what_is_not_in_the_target() -> None:
+    target = flatten([Block("", [text("one two")]), Block("", [text("three four")])])
+    where = align(target, "onetwoPAGE7threefour")
+    assert [int(where[i]) for i in (0, 4, target.text.index("three"))] == [0, 3, 11]
+
+
+def test_places_and_cells_are_where_the_characters_are() -> None:
+    centres = np.array([[20.0, 30.0], [np.nan, np.nan]], np.float32)
+    page = Page(np.full((48, 64), 255, np.uint8), "A ", centres, "A", centres[:1])
+    assert places(page).tolist() == [1 * 4 + 1, -1]
+    assert cells(page)[1, 3, 2] == ord("A") - 32  # right half of the third cell of the fourth row
