@@ -26,6 +26,8 @@ MIN_SHARE_OF_LINE_MATCH = 0.8
 """A glyph that matches much worse than its line does has been changed."""
 MIN_CONTRAST = 14.0
 """Grey levels between a glyph's ink and its ground."""
+MAX_CONTESTED_SHARE = 0.25
+"""Of a line. Stray overlaps in formulas stay below."""
 MAX_UNMAPPED_SHARE = 0.2
 """A font with more characters than this that mean nothing in Unicode is not believed in any."""
 MIN_VISIBLE_SHARE = 0.5
@@ -119,12 +121,20 @@ def _box_sums(values: NDArray[np.uint16], low: NDArray[np.int64], high: NDArray[
     return sums.astype(np.float64)
 
 
-def _uncontested(drawn: Iterable[Glyph], seen: list[Glyph]) -> list[Glyph]:
-    """Without glyphs on whose place the page draws another character too: their ink cannot be told apart."""
+def _uncontested(drawn: Sequence[Glyph], seen: list[Glyph]) -> list[Glyph]:
+    """Without glyphs on whose place the page draws another character too: their ink cannot be told apart.
+
+    Where that befalls much of a line, one line is drawn over another and none of it is believed.
+    """
     places: dict[tuple[int, int], list[Glyph]] = defaultdict(list)
     for glyph in drawn:
         places[int(glyph.x) >> 3, int(glyph.y) >> 3].append(glyph)
-    return [glyph for glyph in seen if not any(_contest(glyph, other) for other in _near(places, glyph))]
+    contested = {id(glyph) for glyph in drawn if any(_contest(glyph, other) for other in _near(places, glyph))}
+    lines: dict[int, list[bool]] = defaultdict(list)
+    for glyph in drawn:
+        lines[glyph.line].append(id(glyph) in contested)
+    mixed = {line for line, members in lines.items() if members.count(True) > MAX_CONTESTED_SHARE * len(members)}
+    return [glyph for glyph in seen if id(glyph) not in contested and glyph.line not in mixed]
 
 
 def _near(places: dict[tuple[int, int], list[Glyph]], glyph: Glyph) -> Iterable[Glyph]:

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 MAX_COMPONENT_BYTES = 180  # leaves room for `.pages`, a number and a temporary ending below the usual 255
 _OWN_ENDINGS = (".pages", ".md", ".json", ".html", ".jsonl")
@@ -48,7 +47,7 @@ def _key(name: str) -> str:
 
 
 def _safe_name(name: str) -> str:
-    parts = [part for part in PurePosixPath(name).parts if part != "/"] or ["_"]
+    parts = [part for part in name.split("/") if part] or ["_"]
     folders = [_not_an_output(_safe_component(part)) for part in parts[:-1]]
     return "/".join([*folders, _safe_component(parts[-1])])
 

@@ -14,7 +14,6 @@ import stat
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from fastocr_cli.errors import InputError
@@ -52,15 +51,26 @@ class Found:
     num_twice: int = 0
     """Files that came up a second time, by another path or a link."""
     seen: set[str] = field(default_factory=set, repr=False)
+    real_folders: dict[str, str] = field(default_factory=dict, repr=False)
 
     def add(self, path: str, name: str, source: str, *, piped: bool = False) -> None:
-        real = _real_path(path) if path != STDIN else STDIN
+        if path != STDIN:
+            path = os.path.join(os.getcwd(), path)  # abspath would cut `link/..` short and arrive at another file
+        real = self._real_path(path) if path != STDIN else STDIN
         if real in self.seen:
             self.num_twice += 1
             return
         self.seen.add(real)
-        # Not abspath: it would cut `link/..` short and arrive at another file.
-        self.items.append(Candidate(os.path.join(os.getcwd(), path) if path != STDIN else STDIN, name, source, piped))
+        self.items.append(Candidate(path, name, source, piped))
+
+    def _real_path(self, path: str) -> str:
+        """As os.path.realpath, but the file system is asked for a folder only once: there may be a million files."""
+        if os.path.islink(path):
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if folder not in self.real_folders:
+            self.real_folders[folder] = os.path.realpath(folder)
+        return os.path.join(self.real_folders[folder], name)
 
     def reject(self, source: str, message: str, hint: str) -> None:
         self.items.append(BadInput(source, InputError(message, hint)))
@@ -196,19 +206,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _below(top: str, path: str) -> str:
     """`path` without the `top` that it was joined to."""
     return path[len(os.path.join(top, "")) :]
-
-
-@lru_cache(maxsize=256)
-def _real_folder(folder: str) -> str:
-    return os.path.realpath(folder)
-
-
-def _real_path(path: str) -> str:
-    """Like os.path.realpath, but asks the file system for a folder only once: there may be a million files."""
-    if os.path.islink(path):
-        return os.path.realpath(path)
-    folder, name = os.path.split(path)
-    return os.path.join(_real_folder(folder), name)
 
 
 def _looks_like_document(path: str) -> bool:

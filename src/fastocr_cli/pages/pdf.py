@@ -25,7 +25,8 @@ pymupdf.set_messages(pylogging=True, pylogging_name="fastocr.pymupdf")
 
 _ERRORS = (RuntimeError, ValueError, OSError, pymupdf.mupdf.FzErrorBase)
 _PAGES_REMEMBERED = 16  # MuPDF keeps decoded fonts and pictures, up to 256 MB; after so many pages it forgets them
-_HARMLESS = re.compile(r"bogus font|could not find any cmaps|\.\.\. repeated|^\s*$")
+# Fonts that are drawn all the same; and the page list, of which each page that suffers tells itself.
+_HARMLESS = re.compile(r"bogus font|could not find any cmaps|page tree|\.\.\. repeated|^\s*$")
 _COMMENT = re.compile(rb"%[^\r\n]*\s*$")
 _LAST_OPERATOR = re.compile(rb"(?:^|[\s\])>}])[A-Za-z'\"][A-Za-z0-9*]*$")
 
@@ -41,7 +42,7 @@ class PdfFile:
         self._num_rendered = 0
         _take_messages()
         try:
-            self._document = pymupdf.open(path, filetype="pdf")
+            self._document = pymupdf.open(path, filetype="pdf") if _is_utf8(path) else _open_in_memory(path)
             self._unlock(password, source)
             self.num_pages = self._document.page_count
         except InputError:
@@ -83,7 +84,7 @@ class PdfFile:
 
     def _render(self, number: int, resolution: Resolution, characters: bool) -> PageImage:
         self._check_is_page(number)
-        page = self._document.load_page(number - 1)
+        page = self._load(number)
         scale, capped = page_scale(page.rect.width, page.rect.height, resolution)
         drawn = page.get_displaylist()
         pixels = drawn.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=0)
@@ -100,6 +101,17 @@ class PdfFile:
         if kind != "null" and value != "/Page":
             raise PageError(f"The entry of page {number} in the page list is no page.", "The PDF is damaged there.")
 
+    def _load(self, number: int) -> pymupdf.Page:
+        """The page, without a crop box that lies beside it: MuPDF would draw an empty sheet of letter size."""
+        page: pymupdf.Page = self._document.load_page(number - 1)
+        crop, media = page.cropbox, page.mediabox  # the crop box is counted down from the top of the media box
+        raw_crop = pymupdf.Rect(crop.x0, media.y1 - crop.y1, crop.x1, media.y1 - crop.y0)
+        if raw_crop.is_empty or media.is_empty or (raw_crop & media).get_area() > 0:
+            return page
+        self._document.xref_set_key(page.xref, "CropBox", "[{} {} {} {}]".format(*media))
+        page = self._document.load_page(number - 1)
+        return page
+
     def _warnings(self, page: pymupdf.Page, image: Image.Image) -> list[str]:
         """What MuPDF complained of while drawing; on a page left blank that is an error."""
         complaints = _take_messages()
@@ -111,6 +123,18 @@ class PdfFile:
 
     def close(self) -> None:
         self._document.close()
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        return bool(str(path).encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _open_in_memory(path: Path) -> pymupdf.Document:
+    """MuPDF opens no file whose name is not Unicode; such names are rare."""
+    return pymupdf.open(stream=path.read_bytes(), filetype="pdf")
 
 
 def _is_cut(contents: bytes) -> bool:

@@ -109,10 +109,18 @@ def _scaled(image: Image.Image, target: tuple[int, int]) -> Image.Image:
     if flat.size != target:
         method = Image.Resampling.LANCZOS if min(wanted) > 1 else Image.Resampling.BICUBIC
         flat = flat.resize(target, method, reducing_gap=3.0)
+    if _is_deep_negative(image):
+        flat = ImageOps.invert(flat)
     flat.info.clear()
     if 0x0112 in exif:
         flat.getexif()[0x0112] = exif[0x0112]
     return flat
+
+
+def _is_deep_negative(image: Image.Image) -> bool:
+    """A 16-bit TIFF in which 0 is white. Pillow turns such files round only at eight bits."""
+    deep = image.mode == "I" or image.mode.startswith("I;")
+    return deep and isinstance(image, TiffImagePlugin.TiffImageFile) and image.tag_v2.get(262) == 0
 
 
 def _shrunk(image: Image.Image, factor: int) -> Image.Image:

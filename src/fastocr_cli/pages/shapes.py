@@ -18,6 +18,7 @@ _HANGING = frozenset("gpqy")
 _MIN_LETTERS = 8  # different letters of a font, and at least two of each sort, before it is judged
 _MIN_AGREEMENT = 0.4
 _UPRIGHT = 0.99
+_FAINT = 40  # of 255: the hair strokes of small print are paler than this
 _MAX_SAMPLES = 6  # of one letter
 
 
@@ -41,16 +42,16 @@ def _extent(glyph: Glyph, ink: NDArray[np.uint8]) -> tuple[float, float] | None:
     inset = 0.1 * (x1 - x0)
     top, bottom = max(0, round(glyph.baseline - 0.95 * glyph.size)), round(glyph.baseline + 0.4 * glyph.size)
     cell = ink[top:bottom, max(0, round(x0 + inset)) : max(0, round(x1 - inset))]
-    rows = np.flatnonzero(cell.max(axis=1, initial=0) > 100)
+    rows = np.flatnonzero(cell.max(axis=1, initial=0) > _FAINT)
     if not rows.size:
         return None
-    rows = _run_at(rows, glyph.baseline - 0.2 * glyph.size - top)
+    rows = _run_at(rows, glyph.baseline - 0.2 * glyph.size - top, gap=2 + 0.1 * glyph.size)
     return (glyph.baseline - top - rows[0]) / glyph.size, (rows[-1] + 1 + top - glyph.baseline) / glyph.size
 
 
-def _run_at(rows: NDArray[np.int64], middle: float) -> NDArray[np.int64]:
-    """The unbroken run of ink rows nearest to `middle`: lines above and below stay out."""
-    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+def _run_at(rows: NDArray[np.int64], middle: float, gap: float) -> NDArray[np.int64]:
+    """The run of ink rows nearest to `middle`, broken only by more than `gap`: lines above and below stay out."""
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > gap) + 1)
     return min(runs, key=lambda run: max(run[0] - middle, middle - run[-1], 0))
 
 
