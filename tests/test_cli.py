@@ -164,9 +164,7 @@ def test_a_bad_file_among_good_ones(folder: Path) -> None:
     assert "fail.pdf page 1: the stub was told to fail" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "code"), [("cut", 4), ("page", 0), ("document", 0), ("never", 0)], ids=str
-)
+@pytest.mark.parametrize(("fail_on", "code"), [("cut", 4), ("page", 0), ("document", 0), ("never", 0)], ids=str)
 def test_a_cut_page_counts_when_asked(folder: Path, fail_on: str, code: int) -> None:
     make_pdf(folder / "cut.pdf")
     assert fastocr("convert", "cut.pdf", "-o", "out", "--fail-on", fail_on).exit_code == code

@@ -90,7 +90,9 @@ def test_every_library_is_declared() -> None:
             if library in sys.stdlib_module_names or library == "fastocr_cli":
                 continue
             names = distributions.get(library, [library])
-            assert any(f'"{name.lower().replace("_", "-")}>=' in declared for name in names), f"{path.name} imports {library}"
+            assert any(f'"{name.lower().replace("_", "-")}>=' in declared for name in names), (
+                f"{path.name} imports {library}"
+            )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
