@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import load_file
-from transformers import DynamicCache
+from transformers import DynamicCache, UnlimitedOcrForConditionalGeneration
 
 from fastocr_cli.decoding.loop import Decoder, Job
 from fastocr_cli.errors import ModelError
@@ -86,6 +86,13 @@ def test_the_published_sizes_are_those_of_the_real_model() -> None:
         assert config.text_config.layer_types == ["full_attention"] * 12
         assert config.text_config.mlp_layer_types == ["dense"] + ["sparse"] * 11
         assert config.text_config.max_position_embeddings == 8192
+
+
+def test_the_published_sizes_make_a_model_of_the_published_size() -> None:
+    language = {"num_hidden_layers": 12, "max_position_embeddings": 8192}
+    with torch.device("meta"):
+        network = UnlimitedOcrForConditionalGeneration(network_config({"language_config": language}, 128815))
+    assert 2 * network.num_parameters() == pytest.approx(6.67e9, rel=0.001)  # bytes of the bfloat16 file
 
 
 def test_weights_of_the_second_model_are_refused(folder: Path, tmp_path: Path) -> None:

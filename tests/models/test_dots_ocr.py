@@ -16,7 +16,8 @@ from transformers.models.dots3_note.modeling_dots3_note import Dots3NoteVisionMo
 from fastocr_cli.decoding.loop import Decoder, Job
 from fastocr_cli.errors import ModelError
 from fastocr_cli.models import CHECKPOINTS
-from fastocr_cli.models.dots_ocr import Model
+from fastocr_cli.models.chat import page_instruction
+from fastocr_cli.models.dots_ocr import DotsOcrConfig, DotsOcrForCausalLM, Model
 from fastocr_cli.models.dots_vision import DotsVisionConfig, DotsVisionTower, patch_places
 from fastocr_cli.models.pixels import PatchRule, patches
 from fastocr_cli.pages import PageImage
@@ -188,6 +189,26 @@ def test_our_loop_writes_what_transformers_generate_writes(model: Model) -> None
 
 def test_fastocr_that_keeps_all_writes_what_the_dense_model_writes(model: Model) -> None:
     assert write(model, "fastocr", SIZES, 2, keep="1") == write(model, "dense", SIZES, 2)
+
+
+def test_the_makers_own_instruction_is_used_where_their_package_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = CHECKPOINTS["dots.ocr"]
+    assert page_instruction(row, None) == row.instruction
+    (tmp_path / "dots_ocr" / "utils").mkdir(parents=True)
+    prompts = tmp_path / "dots_ocr" / "utils" / "prompts.py"
+    prompts.write_text("dict_promptmode_to_prompt = {'prompt_layout_all_en': 'Theirs.'}")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert page_instruction(row, None) == "Theirs."
+    assert page_instruction(row, "Mine.") == "Mine."
+
+
+def test_the_published_sizes_make_a_model_of_three_billion_weights() -> None:
+    sizes = {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "num_attention_heads": 12}
+    with torch.device("meta"):
+        network = DotsOcrForCausalLM(DotsOcrConfig(**sizes, num_key_value_heads=2, vision_config={}))
+    assert network.num_parameters() == pytest.approx(3.04e9, rel=0.001)
 
 
 def test_boxes_are_pixels_of_the_picture_as_the_tower_saw_it(model: Model) -> None:

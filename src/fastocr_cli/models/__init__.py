@@ -32,7 +32,8 @@ class Checkpoint:
     instruction: str = instructions.MARKDOWN
     """What the model is asked; `--prompt` replaces it."""
     official: str = ""
-    """`module:function` of the maker's own package that gives the instruction, used where it is installed."""
+    """Where the maker's own package holds the instruction, `module:function` or `module:dictionary.key`; used where
+    it is installed."""
     system: str = ""
     """System line of the chat; empty: none."""
     image_first: bool = True
@@ -176,6 +177,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
                 size_gb=6.1,
                 summary=summary,
                 instruction=instructions.DOTS_LAYOUT,
+                official=f"{name.replace('.', '_')}.utils.prompts:dict_promptmode_to_prompt.prompt_layout_all_en",
                 reply="dots_ocr",
                 dpi=200,
                 max_new_tokens=16384,

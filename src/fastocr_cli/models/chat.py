@@ -62,11 +62,13 @@ def page_instruction(checkpoint: Checkpoint, prompt: str | None) -> str:
     """What the model is asked: the user's words, else the maker's own where their package is installed, else ours."""
     if prompt is not None:
         return prompt
-    module, _, function = checkpoint.official.partition(":")
+    module, _, name = checkpoint.official.partition(":")
+    name, _, key = name.partition(".")
     try:
         if module and find_spec(module.partition(".")[0]):
-            return str(getattr(import_module(module), function)())
-    except (ImportError, AttributeError, TypeError) as error:
+            found = getattr(import_module(module), name)
+            return str(found[key] if key else found())
+    except (ImportError, AttributeError, KeyError, TypeError) as error:
         logger.warning("The instruction of %s was not to be had (%s): ours is used.", checkpoint.official, error)
     return checkpoint.instruction
 
