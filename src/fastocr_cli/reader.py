@@ -6,21 +6,28 @@ fails becomes a result that says so.
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
+from math import ceil
+from typing import Any
 
 import torch
+from PIL.Image import Image, Transpose
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder, Job, Written
 from fastocr_cli.errors import PageError
-from fastocr_cli.markdown import clean_page, cut_page
+from fastocr_cli.markdown import Reply, clean_page, cut_page, figure_numbers
 from fastocr_cli.models.memory import default_batch_size
 from fastocr_cli.models.weights import load_model
-from fastocr_cli.pages import PageImage, PageRef, PageResult, render
+from fastocr_cli.pages import Block, Figure, PageImage, PageRef, PageResult, render
 from fastocr_cli.pages.ink import is_blank
 from fastocr_cli.pruning import make_method
 from fastocr_cli.pruning.base import Method
+
+TURNS = {90: Transpose.ROTATE_90, 180: Transpose.ROTATE_180, 270: Transpose.ROTATE_270}
+"""Counter-clockwise, without resampling."""
 
 
 @dataclass
@@ -29,7 +36,12 @@ class Rendered:
 
     ref: PageRef
     page: PageImage
-    render_s: float
+    prefill_s: float
+    """Spent on it before it came to the decoder."""
+    decode_s: float = 0.0
+    """Spent on reading it sideways."""
+    rotation: int = 0
+    """Degrees counter-clockwise by which it was turned because the model asked for it."""
 
 
 class Reader:
@@ -52,7 +64,12 @@ class Reader:
         decoder: Decoder[Rendered] = Decoder(self.model, self.method, self.batch_size)
         for written in decoder.write(self._jobs(refs, ready)):
             yield from drain(ready)
-            yield self._result(written)
+            raw = self.model.detokenize(written.ids)
+            reply = self.model.parse(raw, written.job.key.page)
+            if reply.rotation and not written.job.key.rotation:  # once: a model may ask for ever
+                decoder.again.append(self._turned(written, reply.rotation))
+            else:
+                yield self._result(written, raw, reply)
         yield from drain(ready)
 
     def _jobs(self, refs: Iterable[PageRef], ready: deque[PageResult]) -> Iterator[Job[Rendered]]:
@@ -77,31 +94,69 @@ class Reader:
         page = render(ref, resolution, characters=characters, password=config.password)
         if is_blank(page.image):
             return None
-        prompt = model.encode(page, config.prompt)
-        rendered = Rendered(ref, page, time.perf_counter() - started)
-        return Job(rendered, prompt, config.max_new_tokens or model.max_new_tokens)
+        return self._job(Rendered(ref, page, 0), started)
 
-    def _result(self, written: Written[Rendered]) -> PageResult:
+    @torch.inference_mode()
+    def _turned(self, written: Written[Rendered], rotation: int) -> Job[Rendered]:
+        """The same page, turned; what its first reading cost is carried on."""
+        started, before = time.perf_counter(), written.job.key
+        page = PageImage(before.page.image.transpose(TURNS[rotation]), warnings=before.page.warnings)
+        spent = before.prefill_s + written.prefill_s
+        return self._job(Rendered(before.ref, page, spent, written.decode_s, rotation), started)
+
+    def _job(self, rendered: Rendered, started: float) -> Job[Rendered]:
+        prompt = self.model.encode(rendered.page, self.config.prompt)
+        rendered.prefill_s += time.perf_counter() - started
+        return Job(rendered, prompt, self.config.max_new_tokens or self.model.max_new_tokens)
+
+    def _result(self, written: Written[Rendered], raw: str, reply: Reply) -> PageResult:
         rendered = written.job.key
-        raw = self.model.detokenize(written.ids)
-        reply = self.model.parse(raw, rendered.page)
         cut = written.finish_reason != "stop"
-        markdown = cut_page(reply.markdown) if cut else reply.markdown
+        markdown = clean_page(cut_page(reply.markdown) if cut else reply.markdown, self.config.tables)
         return PageResult(
             rendered.ref,
-            markdown=clean_page(markdown, self.config.tables),
-            warnings=rendered.page.warnings,
+            markdown=markdown,
+            warnings=rendered.page.warnings + reply.warnings,
             finish_reason=written.finish_reason,
             blocks=reply.blocks,
+            figures=crop_figures(rendered.page.image, reply.blocks, markdown),
             raw=raw,
             num_visual_tokens=written.job.prompt.num_visual,
             num_new_tokens=len(written.ids),
-            prefill_s=rendered.render_s + written.prefill_s,
-            decode_s=written.decode_s,
-            attempts=written.job.attempt,
+            prefill_s=rendered.prefill_s + written.prefill_s,
+            decode_s=rendered.decode_s + written.decode_s,
+            attempts=written.job.attempt + bool(rendered.rotation),
             coverage=written.coverage,
             visual_kv_read=written.visual_kv_read,
+            extra=facts_of(reply, rendered.rotation),
         )
+
+
+def facts_of(reply: Reply, rotation: int) -> dict[str, Any]:
+    """What a page's JSON says beyond text and boxes, as far as there is anything to say."""
+    facts = {
+        "language": reply.language,
+        "headers": list(reply.headers),
+        "footers": list(reply.footers),
+        "rotation": rotation,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def crop_figures(image: Image, blocks: Sequence[Block], markdown: str) -> tuple[Figure, ...]:
+    """The pictures that the page's Markdown refers to."""
+    pictures = [block for block in blocks if block.category == "picture"]
+    wanted = [number for number in figure_numbers(markdown) if number <= len(pictures)]
+    return tuple(Figure(number, crop(image, pictures[number - 1].box)) for number in wanted)
+
+
+def crop(image: Image, box: tuple[float, float, float, float]) -> bytes:
+    """A PNG of the part of a page that `box` marks (shares of width and height), at least one pixel of it."""
+    left, top = (min(int(share * side), side - 1) for share, side in zip(box[:2], image.size, strict=True))
+    right, bottom = (ceil(share * side) for share, side in zip(box[2:], image.size, strict=True))
+    buffer = BytesIO()
+    image.crop((left, top, max(right, left + 1), max(bottom, top + 1))).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def drain(ready: deque[PageResult]) -> Iterator[PageResult]:

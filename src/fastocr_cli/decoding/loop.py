@@ -91,13 +91,14 @@ class Decoder(Generic[Key]):
         self.cache = SlotCache(config.num_hidden_layers, num_rows, model.device)
         self.seam = SlotSeam(self.cache, self.gaze)
         self.rows: list[Row[Key]] = []
+        self.again: deque[Job[Key]] = deque()
+        """Jobs that go before new ones: loops to be read densely, and what the caller puts here between two pages."""
 
     @torch.inference_mode()
     def write(self, jobs: Iterator[Job[Key]]) -> Iterator[Written[Key]]:
         """Write pages as `jobs` gives them, each when it is finished. `jobs` is asked only when a row is free."""
-        again: deque[Job[Key]] = deque()
         while True:
-            while len(self.rows) < self.num_rows and (job := again.popleft() if again else next(jobs, None)):
+            while len(self.rows) < self.num_rows and (job := self._next(jobs)):
                 self.prefill(job)
             if not self.rows:
                 return
@@ -108,9 +109,12 @@ class Decoder(Generic[Key]):
                 written = self._end(index)
                 if written.finish_reason == "loop" and written.job.attempt < MAX_ATTEMPTS:
                     written.job.attempt += 1
-                    again.append(written.job)
+                    self.again.append(written.job)
                 else:
                     yield written
+
+    def _next(self, jobs: Iterator[Job[Key]]) -> Job[Key] | None:
+        return self.again.popleft() if self.again else next(jobs, None)
 
     def prefill(self, job: Job[Key]) -> None:
         """Read a page's prompt into the next row and write its first token."""

@@ -15,6 +15,11 @@ def placeholder(number: int, caption: str = "") -> str:
     return f"![{caption}](figure:{number})"
 
 
+def figure_numbers(markdown: str) -> list[int]:
+    """The figures that a page's text refers to, ascending."""
+    return sorted({int(found["number"]) for found in _PLACEHOLDER.finditer(markdown)} - {0})
+
+
 def link_figures(markdown: str, paths: Mapping[int, str]) -> str:
     """Each placeholder as a link to its file (path relative to the Markdown); one without a file leaves its caption."""
 

@@ -62,7 +62,7 @@ class DocumentFile:
             stored = self.pages.load(number)
             if stored is not None:
                 digests[number] = stored.digest
-            yield number, stored.record if stored else None
+            yield number, stored.record.seen_from(self.pages.path.name) if stored else None
 
     def _note(self, digests: dict[int, str], sha256: str) -> None:
         line = {"file": self.path.name, "sha256": sha256, "pages": self._snapshot(digests)}

@@ -27,8 +27,10 @@ STALE_AFTER_S = 3600.0
 NO_FSYNC = (errno.EINVAL, errno.ENOTSUP)
 
 
-def write_atomically(path: Path, chunks: Iterable[str], before_rename: Callable[[str], None] | None = None) -> str:
-    """Write text as UTF-8 under a temporary name, flush it to the disk, rename it to `path`; return its SHA-256.
+def write_atomically(
+    path: Path, chunks: Iterable[str | bytes], before_rename: Callable[[str], None] | None = None
+) -> str:
+    """Write bytes, or text as UTF-8, under a temporary name, flush to disk, rename to `path`; return the SHA-256.
 
     `before_rename` is called with the SHA-256 once the content is complete. Lone surrogates, which UTF-8 cannot
     hold, become `\\udc80` escapes: readable in text and the same string again in JSON.
@@ -41,7 +43,7 @@ def write_atomically(path: Path, chunks: Iterable[str], before_rename: Callable[
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary_file(path.parent) as (temporary, file):
             for chunk in chunks:
-                data = chunk.encode("utf-8", "backslashreplace")
+                data = chunk if isinstance(chunk, bytes) else chunk.encode("utf-8", "backslashreplace")
                 digest.update(data)
                 file.write(data)
             flush_to_disk(file)

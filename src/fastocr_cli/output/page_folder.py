@@ -6,12 +6,13 @@ Knows file names, the order of writes and what makes a page out of date; knows n
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastocr_cli.output.files import file_sha256, read_json, remove, remove_stale, to_json_file, write_atomically
-from fastocr_cli.output.records import PageRecord, make_bookkeeping
+from fastocr_cli.output.records import PageRecord, figure_path, make_bookkeeping
 from fastocr_cli.pages.refs import Document, PageResult
 
 
@@ -76,7 +77,7 @@ class PageFolder:
             return None
         if not same_source(record.data.get("source"), self.source):
             return None
-        if record.error is None and not markdown.exists():
+        if record.error is None and not all(p.exists() for p in (markdown, *map(self.path.joinpath, record.figures))):
             return None
         return Stored(record, hashlib.sha256(data).hexdigest())
 
@@ -87,16 +88,30 @@ class PageFolder:
             OutputError: it cannot be written.
         """
         self._take_over()
-        record = PageRecord.from_result(result, **make_bookkeeping(self.settings, self.source))
+        record = PageRecord.from_result(result, with_figures=True, **make_bookkeeping(self.settings, self.source))
         markdown, path = self._files(result.ref.number)
         if result.error is None:
             if self.load(result.ref.number) is not None:
                 remove(path)  # killed after the next line, the page must count as unread
+            self._save_figures(result)
             write_atomically(markdown, [record.markdown.strip("\n") + "\n"])
         digest = write_atomically(path, [to_json_file(record.data)])
         if result.error is not None:
             remove(markdown)
+            self._remove_figures(result.ref.number)
         return digest
+
+    def _save_figures(self, result: PageResult) -> None:
+        files = {self.path / figure_path(result.ref.number, f.number): f.png for f in result.figures}
+        for path, png in files.items():
+            write_atomically(path, [png])
+        self._remove_figures(result.ref.number, keep=files)
+
+    def _remove_figures(self, number: int, keep: Collection[Path] = ()) -> None:
+        folder = (self.path / figure_path(number, 0)).parent
+        for path in folder.glob(f"{number:04}-*.png"):
+            if path not in keep:
+                remove(path)
 
     def stamp(self) -> list[tuple[int, int] | None]:
         """Changes when any selected page is written anew: cheaper than reading them all."""
@@ -133,3 +148,4 @@ class PageFolder:
                 if not (isinstance(page, dict) and same_source(page.get("source"), self.source)):
                     remove(path)
                     remove(path.with_suffix(".md"))
+                    self._remove_figures(int(path.stem))

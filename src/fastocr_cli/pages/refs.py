@@ -90,6 +90,15 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A picture cut out of a page. The Markdown refers to it as `figure:<number>`."""
+
+    number: int
+    """Counts the page's blocks of category `picture`, from 1."""
+    png: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
 class PageResult:
     """What came of one page. `error` is set if, and only if, the page failed."""
 
@@ -100,6 +109,7 @@ class PageResult:
     finish_reason: str = "stop"
     """`stop`, `length` (cut at the token limit), `loop` (cut where it began to repeat), `blank`, `error`."""
     blocks: tuple[Block, ...] = ()
+    figures: tuple[Figure, ...] = ()
     raw: str = ""
     """The model's reply before it became Markdown."""
     num_visual_tokens: int = 0
