@@ -41,7 +41,7 @@ def _clean_once(text: str, tables: str) -> str:
             pieces.append(part)
             continue
         for is_table, stretch in _split_tables(part, tables):
-            pieces.append(stretch if is_table else clean_prose(stretch).strip("\n"))
+            pieces.append(stretch if is_table else clean_prose(stretch).lstrip("\n").rstrip())
     return "\n\n".join(piece for piece in pieces if piece.strip()).strip()
 
 

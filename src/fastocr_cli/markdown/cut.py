@@ -40,8 +40,16 @@ def drop_repetition(text: str) -> str:
             start -= 1
         repeated = len(text) - start
         if repeated >= max(MIN_REPEATS * period, MIN_REPEATED):
-            return text[: start + period]
+            return text[: _natural_end(text, start + period, period)]
     return text
+
+
+def _natural_end(text: str, end: int, period: int) -> int:
+    """The end of the first round, moved on to where a sentence, a cell or a line ends, if one does within a round."""
+    if text[end - 1] in "\n>.!?":
+        return end
+    found = re.compile(r"[.!?。>\n]").search(text, end, end + period - 1)
+    return found.end() if found else end
 
 
 def _without_open_formula(text: str) -> str:

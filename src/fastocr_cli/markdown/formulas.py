@@ -12,7 +12,7 @@ FUNCTIONS = frozenset(
 LITTLE_WORDS = frozenset(
     {"to", "or", "in", "of", "is", "at", "an", "as", "by", "on", "if", "no", "we", "it", "so", "do"}
 )
-_COMMAND = re.compile(r"\\[A-Za-z]+|\\[,;:!{}|%&_#]")
+_COMMAND = re.compile(r"\\[A-Za-z]+|\\[,;:!{}|%&_#]|\{,\}")
 _SCRIPT = re.compile(r"[_^]\{|(?<![A-Za-z])[A-Za-z0-9)\]}|'\s]{0,2}[_^]\s*[A-Za-z0-9*+\\-](?![A-Za-z]{2})")
 _TEXT = re.compile(r"\\(?:text\w*|mbox|mathrm|mathit|mathbf|mathsf|operatorname\*?|tag\*?|label)\s*\{[^{}]*\}")
 _PROSE = re.compile(r"(?<![\\A-Za-z])[a-z]{2,}(?:[,;:]?\s+[a-z]{2,})+(?![A-Za-z])")
@@ -89,8 +89,11 @@ def is_display(body: str) -> bool:
     inner = body.strip()
     if not inner or len(inner) > 6000 or "$$" in inner or _HEADING.search(inner):
         return False
-    words = re.findall(r"(?<![\\A-Za-z])[A-Za-z]{2,}(?:[,;:.]?\s+[A-Za-z]{2,}){3,}", _TEXT.sub(" ", inner))
-    return not words
+    bare = _TEXT.sub(" ", inner)
+    words = re.search(
+        r"(?<![\\A-Za-z])[A-Za-z]{2,}(?:[,;:.]?\s+[A-Za-z]{2,}){3,}|\A\s*[a-z]{2,}(?:\s[a-z]{2,})*\s*\Z", bare
+    )
+    return words is None
 
 
 def is_bracketed(body: str, alone: bool) -> bool:

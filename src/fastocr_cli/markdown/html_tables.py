@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from fastocr_cli.markdown import tags
+from fastocr_cli.markdown.spans import scan
 from fastocr_cli.markdown.tables import Cell, Table, span
 
 _NAMES = "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col"
@@ -137,9 +138,12 @@ class _Reader:
 
     def _end_cell(self, frame: _Frame) -> None:
         if frame.cell is not None:
-            parts = [p.to_html() if isinstance(p, Table) else tags.clean_cell(p, self.literal) for p in frame.cell]
+            parts = [p.to_html() if isinstance(p, Table) else self._clean(p) for p in frame.cell]
             frame.rows[-1][-1].content = "".join(parts)
         frame.cell = None
+
+    def _clean(self, text: str) -> str:
+        return tags.clean_cell("".join(part.text for part in scan(text)), self.literal)
 
     def _finish(self) -> Table:
         """Close the innermost table and put it into the cell around it, if there is one."""

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from fastocr_cli.markdown import tags
+from fastocr_cli.markdown.spans import scan
 from fastocr_cli.markdown.tables import MAX_SPAN, Cell, Table
 
 _TABULAR = r"tabular[xy]?\*?|longtable|tabulary|supertabular"
@@ -11,8 +12,8 @@ STARTS = re.compile(rf"\\begin\s*\{{(?:table\*?|{_TABULAR})\}}")
 _BEGIN = re.compile(rf"\\begin\s*\{{({_TABULAR})\}}")
 _RULES = re.compile(
     r"\\(?:hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|centering|small|footnotesize"
-    r"|scriptsize|tiny|noalign|arraybackslash)(?![A-Za-z])"
-    r"|\\(?:cline|cmidrule(?:\([^)]*\))?|label|vspace\*?|hspace\*?|rowcolor|cellcolor|setlength|renewcommand)"
+    r"|scriptsize|tiny|arraybackslash)(?![A-Za-z])"
+    r"|\\(?:cline|cmidrule(?:\([^)]*\))?|label|vspace\*?|hspace\*?|rowcolor|cellcolor|noalign|phantom|hphantom|vphantom|setlength|renewcommand)"
     r"(?:\[[^\]]*\])?\s*\{[^{}]*\}(?:\{[^{}]*\})?"
 )
 _WRAPS = {
@@ -23,9 +24,10 @@ _WRAPS = {
 }  # fmt: skip
 _CELL_TOKEN = re.compile(
     r"(?<!\\)\$[^$]*(?<!\\)\$|\\\(.*?\\\)"  # formulas, left alone
-    r"|\\([A-Za-z]+)\*?\s*(?:\[[^\]]*\])?\{|\\\\|\\newline\b|\\([%&#_{}$])|~",
+    r"|\\([A-Za-z]+)\*?\s*(?:\[[^\]]*\])?\{|\\\\|\\newline\b|\\q?quad\b|\\([%&#_{}$])|[~{}]",
     re.DOTALL,
 )
+_PLAIN = {"\\\\": "\n", "\\newline": "\n", "~": " ", "\\quad": " ", "\\qquad": " ", "{": "", "}": ""}
 
 
 @dataclass
@@ -97,7 +99,7 @@ def _float_text(text: str) -> str:
     """What a float says beside its table: captions and loose words, without commands."""
     text = re.sub(r"\\caption\*?(?:\[[^\]]*\])?(?=\{)", "", _RULES.sub("", text))
     text = re.sub(r"\\(?:begin|end)\{[^{}]*\}", "", text)
-    return "\n\n".join(part for line in text.split("\n\n") if (part := line.strip().strip("{}").strip()))
+    return "\n\n".join(part for line in text.split("\n\n") if (part := _content(line).strip()))
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -146,7 +148,7 @@ def _cell(raw: str) -> Cell:
         elif raw.startswith("{") and _group_end(raw, 0) == len(raw) and raw.endswith("}"):
             raw = raw[1:-1].strip()
         else:
-            cell.content = tags.clean_cell(_content(raw))
+            cell.content = tags.clean_cell("".join(part.text for part in scan(_content(raw))))
             return cell
 
 
@@ -166,5 +168,5 @@ def _content(raw: str) -> str:
         elif found[1] is None and found[2]:
             parts.append("&amp;" if found[2] == "&" else found[2])
         else:
-            parts.append({"\\\\": "\n", "\\newline": "\n", "~": " "}.get(found[0], found[0]))
+            parts.append(_PLAIN.get(found[0], found[0]))
     return "".join([*parts, raw[position:]])

@@ -25,6 +25,7 @@ TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*)(?P<attrs>(?:\s[
 OPENS = re.compile(r"<(?=[A-Za-z/!?])")
 """A `<` that HTML takes for the start of a tag, a comment or an instruction."""
 ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)")
+_DOCTYPE = r"<!doctype[^<>]*>"
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -121,7 +122,7 @@ def drop_wrappers(text: str, keep: Callable[[str, int], int]) -> str:
     names = {(t.name, t.closing) for t in map(Tag.read, TAG.finditer(text))}
     parts: list[str] = []
     position = 0
-    for found in re.finditer(r"<!doctype[^<>]*>|\\<|`+|" + TAG.pattern, text, re.IGNORECASE):
+    for found in re.finditer(_DOCTYPE + r"|\\<|`+|" + TAG.pattern, text, re.IGNORECASE):
         if found.start() < position:
             continue
         if found[0][0] in "`\\":
@@ -139,7 +140,7 @@ def drop_wrappers(text: str, keep: Callable[[str, int], int]) -> str:
         parts.append(found[0] if replacement is None else replacement)
         position = found.end()
     parts.append(text[position:])
-    return "".join(parts)
+    return re.sub(r"\s*\0", "\n", "".join(parts)).replace("\1\n", "").replace("\1", "")
 
 
 def _wrapper(tag: Tag, both: bool, at_edge: bool) -> str | None:
@@ -154,17 +155,19 @@ def _wrapper(tag: Tag, both: bool, at_edge: bool) -> str | None:
 
 
 def _block_edge(tag: Tag) -> str | None:
-    """The Markdown of a heading's, an item's or a block's edge; None for other tags."""
+    """The Markdown of a heading's, an item's or a block's edge; None for other tags. NUL begins a line, \\1 a list."""
     if re.fullmatch(r"h[1-6]", tag.name):
         return "\n\n" if tag.closing else "\n\n" + "#" * int(tag.name[1]) + " "
     if tag.name == "li":
-        return "" if tag.closing else "\n- "
+        return "" if tag.closing else "\0- "
+    if tag.name in {"ul", "ol"} and not tag.closing:
+        return "\n\n\1"
     return "\n\n" if tag.name in BLOCKS else None
 
 
 def _edges(text: str) -> Callable[[int, int], bool]:
     """A test whether only blanks and other tags lie between a tag and the start or the end of its line."""
-    without = TAG.sub(lambda found: " " * len(found[0]), text)
+    without = re.sub(rf"{_DOCTYPE}|{TAG.pattern}", lambda found: " " * len(found[0]), text, flags=re.IGNORECASE)
     starts, inked = [0], []
     for line in without.split("\n"):
         ink = len(line) - len(line.lstrip()), len(line.rstrip())

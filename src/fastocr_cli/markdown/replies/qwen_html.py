@@ -3,6 +3,7 @@
 Qwen2.5-VL gives pixels of the picture it saw (`parse`), Logics 0 to 1000 of the page (`parse_relative`).
 """
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -56,9 +57,15 @@ def _tree(text: str) -> lxml.html.HtmlElement | None:
     )
     parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=False)
     try:
-        return lxml.html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+        root = lxml.html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except (lxml.etree.LxmlError, ValueError):
         return None
+    # the parser gives up on absurd nesting without a word
+    return root if _num_letters(root.text_content()) >= _num_letters(html.unescape(tags.TAG.sub("", text))) else None
+
+
+def _num_letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _known(name: str | None) -> bool:
