@@ -39,6 +39,8 @@ def test_longest_side() -> None:
         ((1920, 1080), None, 1920 / 17),  # a screen
         ((600, 300), None, 96),
         ((1, 1), None, 96),
+        ((16_000, 12_000), None, 600),
+        ((20_000, 5_000), None, 600),
     ],
 )
 def test_how_dense_an_image_is(size: tuple[int, int], tag: float | None, dpi: float) -> None:

@@ -54,7 +54,7 @@ class Found:
     real_folders: dict[str, str] = field(default_factory=dict, repr=False)
 
     def add(self, path: str, name: str, source: str, *, piped: bool = False) -> None:
-        if path != STDIN:
+        if path != STDIN and not os.path.isabs(path):
             path = os.path.join(os.getcwd(), path)  # abspath would cut `link/..` short and arrive at another file
         real = self._real_path(path) if path != STDIN else STDIN
         if real in self.seen:

@@ -16,7 +16,7 @@ from fastocr_cli.pages.characters import visible_characters
 from fastocr_cli.pages.glyphs import read_text_layer
 from fastocr_cli.pages.ink import is_blank
 from fastocr_cli.pages.refs import PageImage, Resolution
-from fastocr_cli.pages.size import POINTS_PER_INCH, page_scale, scaled_down_warning
+from fastocr_cli.pages.size import POINTS_PER_INCH, page_scale
 
 # PyMuPDF prints to stdout unless told otherwise, and stdout is for results. Messages are collected instead.
 pymupdf.TOOLS.mupdf_display_errors(False)
@@ -91,7 +91,10 @@ class PdfFile:
         image = Image.frombytes("RGB", (pixels.width, pixels.height), pixels.samples)
         warnings = self._warnings(page, image)
         if capped:
-            warnings.append(scaled_down_warning(scale * POINTS_PER_INCH))
+            dpi = round(scale * POINTS_PER_INCH)
+            warnings.append(
+                f"The page is so large that it was scaled down to {dpi} dpi: small print may be unreadable."
+            )
         layer = read_text_layer(drawn, scale, *image.size) if characters else None
         return PageImage(image, visible_characters(layer, image) if layer else None, tuple(warnings))
 

@@ -16,7 +16,7 @@ from PIL import Image, ImageOps, JpegImagePlugin, TiffImagePlugin
 from fastocr_cli.errors import InputError, PageError
 from fastocr_cli.pages.colours import flatten, simple_mode
 from fastocr_cli.pages.refs import PageImage, Resolution
-from fastocr_cli.pages.size import picture_dpi, picture_scale, scaled_down_warning
+from fastocr_cli.pages.size import picture_scale
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")
 MAX_DECODED_BYTES = 1 << 30
@@ -37,6 +37,7 @@ class PictureFile:
 
     def __init__(self, path: Path, source: str) -> None:
         self.notes: tuple[str, ...] = ()
+        self._path = path
         try:
             with _own_size_limit():
                 self._image = Image.open(path, formats=FORMATS)
@@ -55,31 +56,37 @@ class PictureFile:
         """
         try:
             with _own_size_limit():
-                return self._render(self._frames[number - 1], resolution)
+                if len(self._frames) > 1:
+                    self._image.seek(self._frames[number - 1])
+                    return _render(self._image, resolution)
+                # Opened anew: an image once decoded would keep its pixels, and a JPEG its reduced size.
+                with Image.open(self._path, formats=FORMATS) as image:
+                    image.seek(self._frames[0])
+                    return _render(image, resolution)
         except PageError:
             raise
         except Exception as error:  # as above
             raise PageError(f"The image cannot be decoded: {_reason(error)}.", "The file is damaged.") from error
 
-    def _render(self, frame: int, resolution: Resolution) -> PageImage:
-        image = self._image
-        image.seek(frame)
-        if _decoded_bytes(image) > MAX_DECODED_BYTES:
-            raise PageError(f"The image is too large: {image.width} x {image.height} pixels.", "Scale it down first.")
-        width, height = image.size
-        tag_x, tag_y = _tag_dpi(image)
-        stretch = tag_x / tag_y if tag_x and tag_y and 1.1 < max(tag_x / tag_y, tag_y / tag_x) < 4 else 1.0
-        sides = (width, round(height * stretch))  # a fax has half as many lines an inch as dots in a line
-        scale, capped = picture_scale(*sides, tag_x, resolution)
-        target = (max(1, round(sides[0] * scale)), max(1, round(sides[1] * scale)))
-        if abs(scale - 1) < _SAME_SIZE and not capped and stretch == 1.0:
-            target = image.size
-        upright = ImageOps.exif_transpose(_scaled(image, target))
-        dpi = scale * picture_dpi(*sides, tag_x)
-        return PageImage(upright, None, (scaled_down_warning(dpi),) if capped else ())
-
     def close(self) -> None:
         self._image.close()
+
+
+def _render(image: Image.Image, resolution: Resolution) -> PageImage:
+    """The frame that `image` stands at."""
+    if _decoded_bytes(image) > MAX_DECODED_BYTES:
+        raise PageError(f"The image is too large: {image.width} x {image.height} pixels.", "Scale it down first.")
+    width, height = image.size
+    tag_x, tag_y = _tag_dpi(image)
+    stretch = tag_x / tag_y if tag_x and tag_y and 1.1 < max(tag_x / tag_y, tag_y / tag_x) < 4 else 1.0
+    sides = (width, round(height * stretch))  # a fax has half as many lines an inch as dots in a line
+    scale, shrunk = picture_scale(*sides, tag_x, resolution)
+    target = (max(1, round(sides[0] * scale)), max(1, round(sides[1] * scale)))
+    if resolution.dpi is not None and abs(scale - 1) < _SAME_SIZE and not shrunk and stretch == 1.0:
+        target = image.size
+    upright = ImageOps.exif_transpose(_scaled(image, target))
+    warning = f"The image was shrunk from {width} x {height} pixels to {target[0]} x {target[1]}: small print may be"
+    return PageImage(upright, None, (f"{warning} unreadable.",) if shrunk else ())
 
 
 def _page_frames(image: Image.Image) -> list[int]:

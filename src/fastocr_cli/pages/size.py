@@ -11,6 +11,7 @@ _PAGE_WIDTH_INCHES = 8.27
 _PAGE_ASPECTS = (1.2, 1.5)
 _PAGE_MIN_SHORT_SIDE = 600
 _SCREEN_DPI = 96.0
+_MAX_GUESS_DPI = 600.0  # more pixels than that are a larger sheet, not a denser scan
 _MAX_UPSCALE = 2.0
 
 
@@ -24,16 +25,16 @@ def page_scale(width: float, height: float, resolution: Resolution) -> tuple[flo
 
 
 def picture_scale(width: int, height: int, tag_dpi: float | None, resolution: Resolution) -> tuple[float, bool]:
-    """Rendered pixels per pixel of an image file, and whether a cap made it smaller.
+    """Rendered pixels per pixel of an image file, and whether that may cost small print: by a cap, or on a poster.
 
     A model that wants a longest side gets it. For one that wants dpi, `picture_dpi` says how dense the image is.
     Nothing is enlarged more than twice: that adds work and no detail.
     """
-    if resolution.dpi is not None:
-        wanted = resolution.dpi / picture_dpi(width, height, tag_dpi)
-    else:
-        wanted = _longest_side(resolution) / max(width, height)
-    return _capped(width, height, min(wanted, _MAX_UPSCALE), resolution)
+    dpi = picture_dpi(width, height, tag_dpi)
+    is_poster = max(width, height) / dpi > _LONGEST_PAPER_INCHES + 0.1
+    wanted = resolution.dpi / dpi if resolution.dpi is not None else _longest_side(resolution) / max(width, height)
+    scale, capped = _capped(width, height, min(wanted, _MAX_UPSCALE), resolution)
+    return scale, capped or (is_poster and scale < 1)
 
 
 def picture_dpi(width: int, height: int, tag_dpi: float | None) -> float:
@@ -44,18 +45,14 @@ def picture_dpi(width: int, height: int, tag_dpi: float | None) -> float:
     2. Else, if aspect and size look like a page scan (1.2 to 1.5, short side 600 px or more): as if the short side
        were 8.27 in, the width of A4 and nearly of letter.
     3. Else (screenshots, receipts, crops): 96 dpi, or as much more as makes the long side 17 in.
+    Rules 2 and 3 guess 600 dpi at most: 16,000 pixels across are a poster.
     """
     short, long = sorted((width, height))
     if tag_dpi and _PLAUSIBLE_DPI[0] <= tag_dpi <= _PLAUSIBLE_DPI[1] and long / tag_dpi <= _LONGEST_PAPER_INCHES:
         return tag_dpi
     if short >= _PAGE_MIN_SHORT_SIDE and _PAGE_ASPECTS[0] <= long / short <= _PAGE_ASPECTS[1]:
-        return short / _PAGE_WIDTH_INCHES
-    return max(_SCREEN_DPI, long / _LONGEST_PAPER_INCHES)
-
-
-def scaled_down_warning(dpi: float) -> str:
-    """What the reader of the summary is told about a page that a cap made smaller."""
-    return f"The page is so large that it was scaled down to {dpi:.0f} dpi: small print may be unreadable."
+        return min(short / _PAGE_WIDTH_INCHES, _MAX_GUESS_DPI)
+    return min(max(_SCREEN_DPI, long / _LONGEST_PAPER_INCHES), _MAX_GUESS_DPI)
 
 
 def _longest_side(resolution: Resolution) -> int:
