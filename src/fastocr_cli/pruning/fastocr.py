@@ -141,7 +141,7 @@ class FastOCRGaze(base.Gaze):
     def _choose(self, rows: list[int], mass: Tensor) -> tuple[Tensor, Tensor]:
         """The most attended places (rows, k), and how much attention those inside the budget hold (rows,)."""
         width = self.index.shape[1]
-        top = F.pad(mass, (0, max(0, width - mass.shape[1]))).topk(width)
+        top = F.pad(mass, (0, max(0, width - mass.shape[1]))).topk(width, sorted=not self._uniform)
         if self._uniform:
             return top.indices, top.values.sum(-1)
         return top.indices, top.values.masked_fill(self.bias[rows] < 0, 0).sum(-1)
