@@ -1,6 +1,5 @@
 """DeepSeek-OCR: published names load whole, the encoder agrees with an oracle, our loop with generate()."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ from safetensors.torch import load_file
 from transformers import DynamicCache, UnlimitedOcrForConditionalGeneration
 
 from fastocr_cli.decoding.loop import Decoder, Job
-from fastocr_cli.errors import ModelError
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.deepseek_ocr import Model, network_config
 from fastocr_cli.models.deepseek_tiles import TileRule
 from fastocr_cli.pages import PageImage
 from fastocr_cli.pages.size import page_scale
 from fastocr_cli.pruning import make_method
-from tiny.deepseek import BASE, CONFIG, IDS, LANGUAGE, VOCABULARY, build, generate_inputs, reference_views
+from tiny.deepseek import BASE, IDS, LANGUAGE, VOCABULARY, build, generate_inputs, reference_views
 from tiny.deepseek_oracle import page_features
 
 A4 = (595.28, 841.89)
@@ -93,14 +91,6 @@ def test_the_published_sizes_make_a_model_of_the_published_size() -> None:
     with torch.device("meta"):
         network = UnlimitedOcrForConditionalGeneration(network_config({"language_config": language}, 128815))
     assert 2 * network.num_parameters() == pytest.approx(6.67e9, rel=0.001)  # bytes of the bfloat16 file
-
-
-def test_weights_of_the_second_model_are_refused(folder: Path, tmp_path: Path) -> None:
-    vision = {"image_size": 1024, "width": {"qwen2-0-5b": {"dim": 896}}}
-    (tmp_path / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"vision_config": vision}))
-    with pytest.raises(ModelError, match="DeepSeek-OCR-2"):
-        load(tmp_path)
 
 
 @pytest.mark.parametrize("size", [(150, 210), (641, 330), (300, 1300)])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
-from tiny import deepseek, dots, llava, qwen
+from tiny import deepseek, deepseek2, dots, llava, pocket, qwen
 
 
 class Tiny(NamedTuple):
@@ -20,7 +20,9 @@ class Tiny(NamedTuple):
 
 
 TINY = {
+    "pocket": Tiny(pocket.build),
     "deepseek_ocr": Tiny(deepseek.build, deepseek.generate_inputs),
+    "deepseek_ocr2": Tiny(deepseek2.build, deepseek2.generate_inputs),
     "dots_ocr": Tiny(dots.build),
     "qwen2_5_vl": Tiny(qwen.build_qwen2_5_vl, qwen.generate_inputs),
     "qwen3_vl": Tiny(qwen.build_qwen3_vl, qwen.generate_inputs),

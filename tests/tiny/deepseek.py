@@ -194,14 +194,16 @@ def mlp_weights(random: Random, at: str, width: int) -> dict[str, Tensor]:
     }
 
 
-def reference_views(image: Image.Image, grid: tuple[int, int]) -> tuple[Tensor, Tensor | None]:
+def reference_views(
+    image: Image.Image, grid: tuple[int, int], base: int = BASE, tile: int = TILE
+) -> tuple[Tensor, Tensor | None]:
     """The whole page on a grey square, and its tiles cut one by one in reading order; `grid` is columns and rows."""
     columns, rows = grid
-    whole = as_pixels(ImageOps.pad(image, (BASE, BASE), color=(127, 127, 127)))
+    whole = as_pixels(ImageOps.pad(image, (base, base), color=(127, 127, 127)))
     if not columns:
         return whole[None], None
-    large = image.resize((columns * TILE, rows * TILE))
-    boxes = [(x * TILE, y * TILE, (x + 1) * TILE, (y + 1) * TILE) for y in range(rows) for x in range(columns)]
+    large = image.resize((columns * tile, rows * tile))
+    boxes = [(x * tile, y * tile, (x + 1) * tile, (y + 1) * tile) for y in range(rows) for x in range(columns)]
     return whole[None], torch.stack([as_pixels(large.crop(box)) for box in boxes])
 
 

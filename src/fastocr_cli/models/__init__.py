@@ -58,6 +58,7 @@ class Checkpoint:
 
 
 FAMILIES: dict[str, str] = {
+    "deepseek_ocr2": "deepseek_ocr2",
     "deepseek_vl_v2": "deepseek_ocr",
     "dots_ocr": "dots_ocr",
     "llava_onevision": "llava_onevision",
@@ -187,17 +188,39 @@ CHECKPOINTS: dict[str, Checkpoint] = {
                 ("dots.mocr", "main", "3.0B; the release after"),
             )
         ),
-        Checkpoint(
-            "deepseek-ocr",
-            "deepseek_ocr",
-            "deepseek-ai/DeepSeek-OCR",
-            "9f30c71f441d010e5429c532364a86705536c53a",
-            licence="MIT",
-            size_gb=6.7,
-            summary="3.3B, 0.6B active; layout with boxes, few visual tokens",
-            instruction="<|grounding|>Convert the document to markdown.",
-            reply="deepseek_ocr",
-            dpi=200,
+        *(
+            Checkpoint(
+                name,
+                family,
+                repo,
+                revision,
+                licence,
+                size_gb,
+                summary,
+                instruction="<|grounding|>Convert the document to markdown.",
+                reply="deepseek_ocr",
+                dpi=200,
+            )
+            for name, family, repo, revision, licence, size_gb, summary in (
+                (
+                    "deepseek-ocr",
+                    "deepseek_ocr",
+                    "deepseek-ai/DeepSeek-OCR",
+                    "9f30c71f441d010e5429c532364a86705536c53a",
+                    "MIT",
+                    6.7,
+                    "3.3B, 0.6B active; layout with boxes, few visual tokens",
+                ),
+                (
+                    "deepseek-ocr-2",
+                    "deepseek_ocr2",
+                    "deepseek-ai/DeepSeek-OCR-2",
+                    "aaa02f3811945a91062062994c5c4a3f4c0af2b0",
+                    "Apache-2.0",
+                    6.8,
+                    "3.4B, 0.6B active; the release after",
+                ),
+            )
         ),
         *(
             Checkpoint(

@@ -3,8 +3,9 @@
 Builds the configuration by hand, for transformers knows no class of that name. Knows no method.
 """
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from PIL import Image
@@ -34,19 +35,27 @@ class Model(VisionModel):
         config = self.text_config
         self.max_new_tokens = checkpoint.max_new_tokens
         self.context_limit = checkpoint.context_limit or config.max_position_embeddings
-        self.tiling = TileRule(base=network.config.vision_config.sam_config.image_size)
+        self.tiling = self.tile_rule()
         self.resolution = Resolution(dpi=checkpoint.dpi)
         self.stop_token_ids = frozenset({config.eos_token_id})
         self.free_token_ids = chat.repeatable(tokenizer)
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> Self:
+    def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "Model":
         if folder is None:
             raise ModelError(f"The weights of {checkpoint.name} do not ship with the package.")
+        published = read_config(folder)
+        if is_second(published):  # both models, and all made from them, go by one model type
+            second: type[Model] = import_module("fastocr_cli.models.deepseek_ocr2").Model
+            return second.load(checkpoint, folder, device=device, dtype=dtype)
         tokenizer = chat.load_tokenizer(folder)
-        config = network_config(read_config(folder), chat.token_id(tokenizer, IMAGE_TOKEN))
+        config = network_config(published, chat.token_id(tokenizer, IMAGE_TOKEN))
         network = load_network(UnlimitedOcrForConditionalGeneration, folder, dtype, config=config)
         return cls(checkpoint, network.to(device), tokenizer)
+
+    def tile_rule(self) -> TileRule:
+        """How pages are cut: the published sizes, but for the whole's, which the weights name."""
+        return TileRule(base=self.network.config.vision_config.sam_config.image_size)
 
     def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
         asked = chat.page_instruction(self.checkpoint, prompt)
@@ -57,13 +66,13 @@ class Model(VisionModel):
     def see(self, image: Image.Image) -> Tensor:
         """The page as the decoder takes it, (visual, hidden): its tiles, then the whole."""
         whole, tiles, grid = self.tiling.views(image)
-        features = self.network.get_image_features(
-            whole.to(self.device, self.dtype),
-            None if tiles is None else tiles.to(self.device, self.dtype),
-            [0 if tiles is None else len(tiles)],
-            [grid],
-        )
-        tokens: Tensor = features.pooler_output[0]
+        inputs: dict[str, Any] = {"pixel_values": whole.to(self.device, self.dtype)}
+        if tiles is not None:
+            inputs["pixel_values_local"] = tiles.to(self.device, self.dtype)
+            inputs["num_local_patches"] = [len(tiles)]
+        if self.tiling.line_ends:
+            inputs["patches_grid"] = [grid]
+        tokens: Tensor = self.network.get_image_features(**inputs).pooler_output[0]
         return tokens
 
     def visual_tokens(self, width: int, height: int) -> int:
@@ -98,20 +107,18 @@ class Model(VisionModel):
         return states
 
 
-def network_config(published: dict[str, Any], image_token_id: int) -> UnlimitedOcrConfig:
-    """The published configuration in the words of the Unlimited-OCR classes; what it leaves out is as they have it.
+def is_second(published: dict[str, Any]) -> bool:
+    """Whether a published configuration is that of DeepSeek-OCR-2."""
+    return any(name.startswith("qwen2") for name in published.get("vision_config", {}).get("width", {}))
 
-    Raises:
-        ModelError: it is that of DeepSeek-OCR-2, whose weights need another network.
-    """
-    vision = published.get("vision_config", {})
-    encoders = vision.get("width", {})
-    if any(name.startswith("qwen2") for name in encoders):
-        raise ModelError("These are weights of DeepSeek-OCR-2, which fastocr does not read.", "Try deepseek-ocr.")
-    known = {*UnlimitedOcrTextConfig.__dataclass_fields__, "first_k_dense_replace"}
-    text = {key: value for key, value in published["language_config"].items() if key in known}
+
+def network_config(published: dict[str, Any], image_token_id: int) -> UnlimitedOcrConfig:
+    """The published configuration in the words of the Unlimited-OCR classes; what it leaves out is as they have it."""
+    text = text_config(published, {*UnlimitedOcrTextConfig.__dataclass_fields__})
     # the sliding window is Unlimited-OCR's own: it must have a number, and no layer uses it here
     text |= {"layer_types": ["full_attention"] * text["num_hidden_layers"], "sliding_window": 128}
+    vision = published.get("vision_config", {})
+    encoders = vision.get("width", {})
     sam = {"image_size": vision.get("image_size", 1024), **encoder_config(encoders.get("sam_vit_b", {}), "mlp_dim")}
     clip = encoder_config(encoders.get("clip-l-14-224", {}), "intermediate_size")
     return UnlimitedOcrConfig(
@@ -119,6 +126,14 @@ def network_config(published: dict[str, Any], image_token_id: int) -> UnlimitedO
         vision_config={"sam_config": sam, "encoder_config": clip},
         image_token_id=image_token_id,
     )
+
+
+def text_config(published: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """The decoder's part of a published configuration, as far as its class has a name for it."""
+    language = published["language_config"]
+    num_dense, num_layers = language.get("first_k_dense_replace", 1), language["num_hidden_layers"]
+    text = {key: value for key, value in language.items() if key in known}
+    return text | {"mlp_layer_types": ["dense"] * num_dense + ["sparse"] * (num_layers - num_dense)}
 
 
 def encoder_config(published: dict[str, Any], mlp: str) -> dict[str, Any]:

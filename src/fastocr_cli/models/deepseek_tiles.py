@@ -36,6 +36,8 @@ class TileRule:
     tile: int = 640
     min_tiles: int = 2
     max_tiles: int = 9
+    line_ends: bool = True
+    """Whether a token ends each row of a view's, or of all tiles' together."""
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
         """Columns and rows of tiles for a picture of so many pixels; (0, 0) where it fits one tile.
@@ -60,11 +62,11 @@ class TileRule:
         return sorted((g for g in grids if self.min_tiles <= g[0] * g[1] <= self.max_tiles), key=lambda g: g[0] * g[1])
 
     def visual_tokens(self, width: int, height: int) -> int:
-        """Visual tokens of a picture: each view's, a line end after each row of them, and one that parts the views."""
+        """Visual tokens of a picture: each view's, the line ends, and one that parts the views."""
         columns, rows = self.grid(width, height)
         whole, tile = self.base // PIXELS_PER_TOKEN, self.tile // PIXELS_PER_TOKEN
-        tiles = rows * tile * (columns * tile + 1) if columns else 0
-        return tiles + whole * (whole + 1) + 1
+        tiles = rows * tile * (columns * tile + self.line_ends) if columns else 0
+        return tiles + whole * (whole + self.line_ends) + 1
 
     def views(self, image: Image.Image) -> Views:
         """Cut a page. The whole keeps its shape, on grey; tiles share a page that is stretched to fill their grid."""
