@@ -5,6 +5,8 @@ Knows a network with `get_image_features` behind a chat; a family adds its pixel
 
 import logging
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,6 +16,7 @@ from PIL import Image
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from torch import Tensor
+from transformers.utils import logging as transformers_logging
 
 from fastocr_cli.errors import ModelError
 from fastocr_cli.markdown import Reply
@@ -135,6 +138,18 @@ def parse_reply(checkpoint: Checkpoint, text: str, size: tuple[int, int]) -> Rep
     return reply
 
 
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Inside, transformers draws none: it would write over ours."""
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers_logging.enable_progress_bar()
+
+
 def load_network(network_class: Any, folder: Path, dtype: torch.dtype, **kwargs: Any) -> Any:
     """A transformers model from the safetensors of a local folder, on the CPU, ready to read.
 
@@ -142,9 +157,10 @@ def load_network(network_class: Any, folder: Path, dtype: torch.dtype, **kwargs:
         ModelError: files are missing or broken, or the weights are not those of the class.
     """
     try:
-        network, info = network_class.from_pretrained(
-            folder, dtype=dtype, output_loading_info=True, local_files_only=True, use_safetensors=True, **kwargs
-        )
+        with no_progress_bar():
+            network, info = network_class.from_pretrained(
+                folder, dtype=dtype, output_loading_info=True, local_files_only=True, use_safetensors=True, **kwargs
+            )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"{folder} cannot be loaded as {network_class.__name__}: {reason}") from error

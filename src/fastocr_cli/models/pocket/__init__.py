@@ -71,6 +71,10 @@ class Model(VisionModel):
         places = positions(num_rows, num_columns).to(self.device)
         return Prompt(embeds, places, is_visual, next_position=int(places.max()) + 1)
 
+    def visual_tokens(self, width: int, height: int) -> int:
+        config = self.network.config
+        return -(-width // config.token_width) * -(-height // config.token_height)
+
     def _cells(self, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor | None:
         if characters is None:
             return None
