@@ -106,6 +106,8 @@ def test_escaped_once() -> None:
         ("snake_case_name and file_name.png", "snake_case_name and file_name.png"),
         ("def __init__(self)", "def \\_\\_init\\_\\_(self)"),
         ("2*3*4 but *so*", "2\\*3\\*4 but *so*"),
+        ("a quote `eval' alone", "a quote `eval' alone"),
+        ("a `quote\nand another` one", "a \\`quote\nand another\\` one"),
         ("1986. A year", "1986\\. A year"),
         ("1. A list\n2. goes on", "1. A list\n2. goes on"),
         ("in\n2024. Then", "in\n2024\\. Then"),

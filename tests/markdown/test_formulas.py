@@ -11,6 +11,7 @@ from fastocr_cli.markdown import clean_page
         "x", "n+1", "f(x, y)", "ABC", "0.05", "x_i^*", "\\alpha", " \\frac{a}{b} ", "O(n \\log n)", "p < 0.05", "-1",
         "\\text{if } x > 0 \\text{ and then}", "\\{a, b\\}", "[0, 1)", "x \\in \\mathbb{R}^{n}", "P(A|B)", "1{,}000",
         "\\mathrm{area of the circle}", "a \\$ b_1", "10^{-3}", "N = 100", "\\theta", " x ", "H_2O", "2n", "\\text{a_b}",
+        "\\int_0^1 \\int_0^1 f dx dy",
     ],
 )  # fmt: skip
 def test_formulas_stay(formula: str) -> None:

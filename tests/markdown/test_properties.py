@@ -19,7 +19,7 @@ NOISE = [
     *("\\begin{table}", " ", "\n", "\n\n", "    ", "\t", "\n- ", "\n1986. ", "\n# ", "\n> ", "![a](http://x)"),
     "[1]: http://x",
 ]
-FEW = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -76,11 +76,16 @@ def test_any_string_at_all(text: str, tables: str) -> None:
     cut_page(text)
 
 
+def _without_code(found: re.Match[str]) -> str:
+    """A fenced block goes, a line loses its code spans; in an HTML table a backtick is a backtick."""
+    return "" if found[1] else re.sub(r"`[^`\n]+`|\\<", "", found[0])
+
+
 @given(pages())
 @FEW
 def test_tags_that_remain_are_harmless_and_closed(page: tuple[str, list[str]]) -> None:
     cleaned = clean_page(page[0])
-    outside = re.sub(r"(?ms)^(`{3,}|~{3,}).*?^\1`*$|`[^`\n]+`|\\<", "", cleaned)
+    outside = re.sub(r"(?ms)^(`{3,}|~{3,}).*?^\1`*$|^(?!<table>)[^\n]*", _without_code, cleaned)
     names = re.findall(r"</?([A-Za-z][\w-]*)[^<>]*>", outside)
     assert set(names) <= {"table", "tr", "td", "th", "b", "i", "sub", "br"}
     for name in ("table", "tr", "td", "th", "b", "i", "sub"):

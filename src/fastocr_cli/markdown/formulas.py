@@ -80,8 +80,8 @@ def _reads_as_prose(inner: str) -> bool:
     """Two or more words of small letters in a row that no TeX command wraps."""
     bare = _TEXT.sub(" ", inner)
     bare = re.sub(r"\\[A-Za-z]+", "\\\\x", bare)
-    found = _PROSE.search(bare)
-    return found is not None and not set(found[0].split()) <= FUNCTIONS
+    words = {word for found in _PROSE.finditer(bare) for word in re.findall(r"[a-z]+", found[0])} - FUNCTIONS
+    return any(len(word) > 2 or word in LITTLE_WORDS for word in words)  # `dx dy` is none
 
 
 def is_display(body: str) -> bool:

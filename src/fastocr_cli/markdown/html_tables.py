@@ -8,7 +8,9 @@ from fastocr_cli.markdown.spans import scan
 from fastocr_cli.markdown.tables import Cell, Table, span
 
 _NAMES = "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col"
-_CUT = r"(?>(?:\s+[\w-]+(?:=(?:\"[^\"<>]{0,40}\"?|'[^'<>]{0,40}'?|[\w%;:.-]{0,40}))?)*+\s*)(?=<|\Z)"  # without its `>`
+_CUT = (  # a tag that lost its `>`; a word without `=` is the page's
+    r"(?>(?:\s+[\w-]+=(?:\"[^\"<>]{0,40}\"?|'[^'<>]{0,40}'?|[\w%;:.-]{0,40}))*+\s*)(?=<|\Z)"
+)
 TABLE_TAG = re.compile(rf"<(/?)({_NAMES})(?![\w-])(?:([^<>]*)>|{_CUT})", re.IGNORECASE)
 STARTS = re.compile(
     rf"<table(?![\w-])(?:[^<>]*>|{_CUT})(?=\s*(?:</?(?:{_NAMES})(?![\w-])|<!--|\Z))"

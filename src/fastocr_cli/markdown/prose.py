@@ -18,7 +18,7 @@ _ACTIVE_LINK = re.compile(r"\](?=\(\s*(?:javascript|vbscript|data)\s*:)", re.IGN
 
 
 def clean_prose(text: str, everywhere: bool = False) -> str:
-    """`text` without code fences and tables. `everywhere`: escape a lone dollar too (cells of one table row)."""
+    """`text` without code fences and tables. `everywhere`: escape a lone dollar or backtick too (cells of one row)."""
     text = tags.drop_wrappers(text, code_end)
     spans = scan(text)
     literal = tags.prints_tags("".join(span.text for span in spans if span.kind == "tag"))
@@ -31,6 +31,7 @@ def _paragraph(spans: list[Span], literal: bool, everywhere: bool) -> str:
     read = [tags.Tag.read(found) for span in spans if span.kind == "tag" if (found := tags.TAG.match(span.text))]
     paired = tags.pair(read)
     dollars = sum(span.kind in ("dollar", "inline", "display") for span in spans)
+    ticks = sum(span.kind in ("ticks", "code") for span in spans)
     parts: list[str] = []
     num_tags = 0
     for span in spans:
@@ -45,7 +46,7 @@ def _paragraph(spans: list[Span], literal: bool, everywhere: bool) -> str:
                 parts.append("&lt;")
             case "dollar" if dollars > 1 or everywhere or len(span.text) > 1:
                 parts.append(span.text.replace("$", r"\$"))
-            case "ticks":
+            case "ticks" if ticks > 1 or everywhere or len(span.text) > 2:
                 parts.append(span.text.replace("`", r"\`"))
             case _:
                 parts.append(span.text)

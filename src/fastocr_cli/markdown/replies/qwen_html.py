@@ -1,6 +1,6 @@
 """Qwen2.5-VL and Logics-Parsing in their HTML mode: elements with `data-bbox="x1 y1 x2 y2"`, classes that name regions.
 
-Qwen2.5-VL gives pixels of the picture it saw (`parse`), Logics 0 to 1000 of the page (`parse_relative`).
+Qwen2.5-VL gives pixels of the picture it saw; Logics 0 to 1000 of the page, which is a picture of 1000 by 1000.
 """
 
 import html
@@ -17,7 +17,6 @@ from fastocr_cli.markdown.reply import Box, Reply, four_numbers, share_box
 from fastocr_cli.markdown.spans import scan
 from fastocr_cli.pages import Block
 
-GRID = 1000
 MAX_DEPTH = 100
 """Elements inside elements; deeper down only the text is taken."""
 _FENCED = {"code": "", "pseudocode": "", "mermaid": "mermaid", "music": "abc", "chemical": "smiles"}
@@ -28,7 +27,7 @@ _HEADING = re.compile(r"h([1-6])")
 
 
 def parse(text: str, width: int, height: int) -> Reply:
-    """Boxes in pixels of a picture of this size."""
+    """Text and regions; a reply without a tag is plain text."""
     page = _Page(width, height)
     root = _tree(text)
     if root is None:
@@ -38,11 +37,6 @@ def parse(text: str, width: int, height: int) -> Reply:
     return Reply(
         blocks.replace("\n\n\0", "\n").replace("\0", ""), tuple(page.blocks), tuple(page.headers), tuple(page.footers)
     )
-
-
-def parse_relative(text: str, width: int, height: int) -> Reply:
-    """Boxes from 0 to 1000, whatever the picture's size."""
-    return parse(text, GRID, GRID)
 
 
 def _tree(text: str) -> lxml.html.HtmlElement | None:
