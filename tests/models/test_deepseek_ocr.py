@@ -150,6 +150,13 @@ def test_a_page_stands_after_the_first_token_and_before_the_bare_instruction(mod
     assert (prompt.next_position, prompt.context_limit) == (len(ids), 8192)
 
 
+@torch.inference_mode()
+def test_an_instruction_may_be_given_as_the_maker_writes_it(model: Model) -> None:
+    page = noise_page(150, 210)
+    bare, whole = (model.encode(page, words) for words in ("Free OCR.", "<image>\nFree OCR. "))
+    assert torch.equal(bare.embeds, whole.embeds)
+
+
 def write(model: Model, method: str, pages: list[PageImage], num_rows: int, **options: str) -> list[list[int]]:
     with torch.inference_mode():
         jobs = [Job(i, model.encode(page), NUM_NEW + 3 * i) for i, page in enumerate(pages)]

@@ -37,7 +37,8 @@ class Model(VisionModel):
         self.context_limit = checkpoint.context_limit or config.max_position_embeddings
         self.tiling = self.tile_rule()
         self.resolution = Resolution(dpi=checkpoint.dpi)
-        self.stop_token_ids = frozenset({config.eos_token_id})
+        ends = config.eos_token_id
+        self.stop_token_ids = frozenset(ends if isinstance(ends, list) else [ends])
         self.free_token_ids = chat.repeatable(tokenizer)
 
     @classmethod
@@ -58,8 +59,9 @@ class Model(VisionModel):
         return TileRule(base=self.network.config.vision_config.sam_config.image_size)
 
     def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
-        asked = chat.page_instruction(self.checkpoint, prompt)
-        after = self.tokenizer.encode(f"\n{asked.strip()}", add_special_tokens=False).ids
+        # the maker writes the picture's place into the instruction: here it is known
+        asked = chat.page_instruction(self.checkpoint, prompt).strip().removeprefix(IMAGE_TOKEN).strip()
+        after = self.tokenizer.encode(f"\n{asked}", add_special_tokens=False).ids
         before = [self.text_config.bos_token_id]
         return line_prompt(before, self.see(page.image), after, self.embed, self.context_limit)
 
@@ -130,7 +132,7 @@ def network_config(published: dict[str, Any], image_token_id: int) -> UnlimitedO
 
 def text_config(published: dict[str, Any], known: set[str]) -> dict[str, Any]:
     """The decoder's part of a published configuration, as far as its class has a name for it."""
-    language = published["language_config"]
+    language = published.get("language_config") or published
     num_dense, num_layers = language.get("first_k_dense_replace", 1), language["num_hidden_layers"]
     text = {key: value for key, value in language.items() if key in known}
     return text | {"mlp_layer_types": ["dense"] * num_dense + ["sparse"] * (num_layers - num_dense)}
