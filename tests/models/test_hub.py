@@ -1,6 +1,7 @@
 """Where weights lie, what a name means, and what a user is told when they are not there. No network."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_every_row_is_well_formed() -> None:
         assert row.revision == "main" or len(row.revision) == 40
         if name != "pocket":
             assert row.instruction
+
+
+def test_the_document_lists_every_row() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \| (.*?) \| (.*?) \|$", text.partition("## How each")[0], re.MULTILINE)
+    assert rows == [
+        (row.name, row.repo or "ships with the package", f"{row.size_gb:.3g}", row.licence)
+        for row in CHECKPOINTS.values()
+    ]
 
 
 def test_a_short_name_is_a_row() -> None:

@@ -57,7 +57,7 @@ class Model(VisionModel):
                 tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
             except (OSError, RuntimeError, ValueError) as error:
                 raise ModelError(f"{source} does not hold pocket's weights: {error}") from error
-        network.vis.to(memory_format=torch.channels_last)
+        network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return cls(checkpoint, network.to(device=device, dtype=dtype), tokenizer)
 
     def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
