@@ -8,9 +8,11 @@ own characters and `+fastocr` for pruned decoding (the plain name decodes densel
 import argparse
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import torch
@@ -48,19 +50,22 @@ def read_pocket(folder: Path, names: list[str], options: argparse.Namespace, sys
         batch_size=options.batch,
         dtype=options.dtype,
         device="cpu",
-        tables="html",
+        max_new_tokens=options.max_new_tokens,
     )
     refs = [item for item in find_pages([str(folder / name) for name in names], config) if isinstance(item, PageRef)]
     return {result.ref.document.path.name: result.raw for result in Reader(config).read(refs)}
 
 
+def picture_of(path: Path, dpi: int) -> Any:
+    document: Any = pymupdf.open(path)  # type: ignore[no-untyped-call]
+    return document[0].get_pixmap(dpi=dpi)
+
+
 def read_tesseract(folder: Path, names: list[str], *_: object) -> Texts:
     """At 300 dpi, which it asks for."""
-    import subprocess
-
     texts = {}
     for name in names:
-        pixmap = pymupdf.open(folder / name)[0].get_pixmap(dpi=300)
+        pixmap = picture_of(folder / name, 300)
         run = subprocess.run(["tesseract", "-", "-"], input=pixmap.tobytes("png"), capture_output=True, check=True)
         texts[name] = run.stdout.decode()
     return texts
@@ -74,9 +79,10 @@ def read_rapidocr(folder: Path, names: list[str], *_: object) -> Texts:
     engine = RapidOCR()
     texts = {}
     for name in names:
-        pixmap = pymupdf.open(folder / name)[0].get_pixmap(dpi=200)
+        pixmap = picture_of(folder / name, 200)
         picture = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, pixmap.n)[..., :3]
-        texts[name] = "\n".join(engine(picture).txts or ())
+        found: Any = engine(picture)
+        texts[name] = "\n".join(found.txts or ())
     return texts
 
 
@@ -121,10 +127,12 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
 
 
 def row(system: str, scored: Score, speed: float, share: float | None) -> str:
+    """One line of the table; shares in percent."""
+
     def percent(value: float | None) -> str:
         return "" if value is None else f"{100 * value:.1f}"
 
-    figures = [scored.text_cer, scored.median_cer, scored.word_error, scored.markdown_cer]
+    figures: list[float | None] = [scored.text_cer, scored.median_cer, scored.word_error, scored.markdown_cer]
     figures += [scored.teds, scored.formula_exact, scored.formula_cer]
     return f"| {system} | " + " | ".join([*map(percent, figures), f"{speed:.1f}", percent(share)]) + " |"
 
@@ -135,6 +143,7 @@ def main() -> None:
     parser.add_argument("--pages", nargs="+", type=Path, required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--max-new-tokens", type=int, default=2500)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--focal", default="2,4")
     parser.add_argument("--threads", type=int, default=2)

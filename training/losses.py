@@ -36,8 +36,13 @@ def gaze_loss(outputs: Outputs, batch: Batch) -> Tensor:
     """The guided heads look at the visual token in which the next text token is printed."""
     assert outputs.hidden is not None
     assert outputs.gaze is not None
-    known = (batch.places >= 0) & (batch.labels >= 0)
-    target = batch.places.clamp(min=0)[:, None, :, None]
+    places = batch.places
+    if outputs.kept is not None:
+        number = torch.full((batch.num_visual,), -1, device=places.device)
+        number[outputs.kept] = torch.arange(len(outputs.kept), device=places.device)
+        places = torch.where(places >= 0, number[places.clamp(min=0)], -1)
+    known = (places >= 0) & (batch.labels >= 0)
+    target = places.clamp(min=0)[:, None, :, None]
     total = outputs.hidden.new_zeros((), dtype=torch.float32)
     for attention in outputs.gaze.attention.values():
         hit = attention.gather(-1, target.expand(-1, attention.shape[1], -1, 1))[..., 0]

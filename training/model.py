@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, positions
 from training.attention import NAME, Gaze, Pruning
+from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
 GUIDED_HEADS = {2: 1, 4: 2}  # layer to number of heads taught to look where the next token is
 
@@ -28,7 +29,7 @@ class Batch:
 
     @property
     def num_visual(self) -> int:
-        return (self.image.shape[-2] // 24) * (self.image.shape[-1] // 16)
+        return (self.image.shape[-2] // TOKEN_HEIGHT) * (self.image.shape[-1] // TOKEN_WIDTH)
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Outputs:
     visual: Tensor  # [batch, visual, hidden], before the decoder
     hidden: Tensor | None = None  # [batch, n, hidden]; None where the decoder was left out
     gaze: Gaze | None = None
+    kept: Tensor | None = None  # indices of the visual tokens that the decoder was given; None for all
 
 
 class Trainee(nn.Module):
@@ -54,8 +56,18 @@ class Trainee(nn.Module):
         self.network.vis.train(mode and self.encoder_only)
         return self
 
-    def forward(self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None = None) -> Outputs:
-        """`cells` and `inputs` are the batch's, or what the step made of them (missing, wrong)."""
+    def forward(
+        self,
+        batch: Batch,
+        cells: Tensor | None,
+        inputs: Tensor,
+        pruning: Pruning | None = None,
+        drop_blank: bool = False,
+    ) -> Outputs:
+        """`cells` and `inputs` are the batch's, or what the step made of them (missing, wrong).
+
+        `drop_blank` leaves out the visual tokens of white paper; it is for batches of one page.
+        """
         network = self.network
         pixels = ((255 - batch.image.float()) / 255).contiguous(memory_format=torch.channels_last)
         num_rows, num_columns = network.grid(pixels)
@@ -64,12 +76,15 @@ class Trainee(nn.Module):
         if self.encoder_only:
             return Outputs(cell_logits, visual)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
-        embeds = torch.cat(
-            [network.embed(start), visual + network.place(num_rows, num_columns), network.embed(inputs)], 1
-        )
-        where = positions(num_rows, num_columns, inputs.shape[1]).to(embeds.device)
+        placed = visual + network.place(num_rows, num_columns)
+        where = positions(num_rows, num_columns, inputs.shape[1]).to(placed.device)
+        kept = inked(pixels)[0].nonzero()[:, 0] if drop_blank else None
+        if kept is not None:
+            placed = placed[:, kept]
+            where = torch.cat([where[:, :1], where[:, 1 + kept], where[:, 1 + visual.shape[1] :]], 1)
+        embeds = torch.cat([network.embed(start), placed, network.embed(inputs)], 1)
         where = where[:, None].expand(-1, len(inputs), -1)
-        gaze = Gaze(visual.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)
+        gaze = Gaze(placed.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)
         if pruning is not None:
             gaze.previous = self._look_ahead(embeds, where, gaze)
             gaze.pruned = True
@@ -80,7 +95,7 @@ class Trainee(nn.Module):
             use_cache=False,
             gaze=gaze,
         ).last_hidden_state
-        return Outputs(cell_logits, visual, hidden[:, gaze.prefix :], gaze)
+        return Outputs(cell_logits, visual, hidden[:, gaze.prefix :], gaze, kept)
 
     @torch.no_grad()
     def _look_ahead(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
@@ -98,3 +113,14 @@ class Trainee(nn.Module):
     def logits(self, hidden: Tensor) -> Tensor:
         logits: Tensor = self.network.logits(hidden).float()
         return logits
+
+
+def inked(pixels: Tensor, contrast: float = 0.08) -> Tensor:
+    """Which visual tokens hold more than plain paper: [batch, visual] bool, of pixels [batch, 1, height, width].
+
+    Means of 4 x 4 pixels are compared within a token, so that neither noise nor uneven light counts as ink.
+    """
+    means = F.avg_pool2d(pixels, 4)
+    cell = (TOKEN_HEIGHT // 4, TOKEN_WIDTH // 4)
+    reach = F.max_pool2d(means, cell) + F.max_pool2d(-means, cell)
+    return (reach > contrast).flatten(1)

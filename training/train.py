@@ -46,9 +46,10 @@ class Config:
     noise: float = 0.2  # most text inputs replaced by random ones
     encoder_only: bool = False  # the decoder is left out and left alone
     pruned: float = 0.25  # share of steps in which only focal layers see the whole page
+    drop_blank: float = 0.75  # share of steps on single pages without the visual tokens of white paper
     small: float = 0.3
     middle: float = 0.25
-    num_positions: int = 6000
+    num_positions: int = 4000
     save_every: int = 100
     num_workers: int = 1
     threads: int = 2
@@ -147,11 +148,11 @@ class Trainer:
         os.replace(self.config.out / "writing.pt", self.config.out / "last.pt")
 
     def forward(
-        self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None
+        self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None, drop_blank: bool
     ) -> tuple[Tensor, dict[str, float]]:
         """bf16 where it is fast, fp32 weights, softmaxes and losses."""
         with torch.autocast(self.device.type, dtype=torch.bfloat16):
-            outputs = self.model(batch, cells, inputs, pruning)
+            outputs = self.model(batch, cells, inputs, pruning, drop_blank)
             return losses(self.model, outputs, batch, Weights())
 
     def train_step(self, batch: Batch) -> dict[str, float]:
@@ -162,7 +163,9 @@ class Trainer:
             group["lr"] = config.rate_at(self.step, self.first)
         cells = known_characters(batch.cells, config)
         pruning = Pruning() if random.random() < config.pruned and not config.encoder_only else None
-        loss, parts = self.forward(batch, cells, mistaken(batch.inputs, config, self.vocab_size), pruning)
+        drop_blank = len(batch.image) == 1 and random.random() < config.drop_blank
+        inputs = mistaken(batch.inputs, config, self.vocab_size)
+        loss, parts = self.forward(batch, cells, inputs, pruning, drop_blank)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -181,10 +184,12 @@ class Trainer:
         self._assign(self.mean)
         self.model.eval()
         found = {}
-        for name, own_text, pruning in [("pixels", False, None), ("own_text", True, None), ("pruned", True, Pruning())]:
+        kinds = [("pixels", False, None, False), ("own_text", True, None, False), ("pruned", True, Pruning(), False)]
+        for name, own_text, pruning, drop in [*kinds, ("dropped", True, None, True)]:
             total = 0.0
             for batch in (b.to(self.device) for b in batches):
-                parts = self.forward(batch, batch.cells if own_text else None, batch.inputs, pruning)[1]
+                cells = batch.cells if own_text else None
+                parts = self.forward(batch, cells, batch.inputs, pruning, drop and len(batch.image) == 1)[1]
                 total += parts["visual" if self.config.encoder_only else "text"]
             found[f"held_out_{name}"] = total / len(batches)
         self._assign(weights)
@@ -200,7 +205,7 @@ def run(config: Config) -> None:
     trainer = Trainer(config)
     mixture = Mixture(config.small, config.middle, config.num_positions)
     whole = Mixture(small=0.2, middle=0.0, num_positions=3000, reuse=0)
-    held_out = held_out_batches(config.data, config.tokenizer, 6, whole)
+    held_out = held_out_batches(config.data, config.tokenizer, 4, whole)
     batches = loader(Pages(config.data, config.tokenizer, mixture, config.seed + trainer.step), config.num_workers)
     running: dict[str, float] = {}
     asked_to_stop: list[int] = []
