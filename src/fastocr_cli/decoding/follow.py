@@ -1,0 +1,54 @@
+"""follow(): read pages along a text that is given, and say where the method would have written the same.
+
+Teacher-forced, so that one early slip does not hide all that comes after. Profiles and benchmarks stand on it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.pruning.base import Method
+
+
+@dataclass
+class Followed:
+    """How a method did along the given text."""
+
+    num_tokens: int
+    num_agreed: int
+    """Steps whose most likely next token is the given one."""
+    visual_kv_read: float
+    """Mean over pages."""
+    coverage: float | None
+    """Mean over pages; None where the method measures none."""
+
+    @property
+    def agreement(self) -> float:
+        return self.num_agreed / max(1, self.num_tokens)
+
+
+@torch.inference_mode()
+def follow(model: VisionModel, method: Method, prompts: Sequence[Prompt], texts: Sequence[Sequence[int]]) -> Followed:
+    """Write `texts` (token ids, at least one a page) after their prompts, all pages in one batch."""
+    decoder: Decoder[int] = Decoder(model, method, len(prompts))
+    for row, prompt in enumerate(prompts):
+        decoder.prefill(Job(row, prompt, max_new_tokens=len(texts[row]) + 1))
+    num_tokens = num_agreed = 0
+    for step in range(max(map(len, texts)) - 1):
+        given = [text[min(step, len(text) - 1)] for text in texts]  # a text at its end waits for the others
+        scores = decoder.score(given, [prompt.next_position + step for prompt in prompts])
+        for token, text in zip(scores.argmax(-1).tolist(), texts, strict=True):
+            if step + 1 < len(text):
+                num_tokens += 1
+                num_agreed += token == text[step + 1]
+    reads = [decoder.gaze.visual_kv_read(row) for row in range(len(prompts))]
+    coverages = [c for row in range(len(prompts)) if (c := decoder.gaze.coverage(row)) is not None]
+    return Followed(
+        num_tokens,
+        num_agreed,
+        sum(1.0 if read is None else read for read in reads) / len(reads),
+        sum(coverages) / len(coverages) if coverages else None,
+    )
