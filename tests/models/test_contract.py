@@ -195,6 +195,18 @@ def test_the_prompt_can_be_replaced(
     assert other.num_visual == prompts[0].num_visual
 
 
+@torch.inference_mode()
+def test_half_precision_holds_together(folder: Path, model: VisionModel, pages: list[PageImage]) -> None:
+    """No float32 tensor is left among bfloat16 ones; what comes out is near what float32 gives."""
+    half = load_model(str(folder), device="cpu", dtype="bfloat16")
+    half.stop_token_ids = frozenset()
+    prompts = [half.encode(page) for page in pages]
+    assert {prompt.embeds.dtype for prompt in prompts} == {torch.bfloat16}
+    assert [len(ids) for ids in read(half, prompts, "fastocr", num_rows=2, **PRUNED)] == [NUM_NEW] * len(pages)
+    full, rounded = model.encode(pages[0]).embeds, prompts[0].embeds.float()
+    assert torch.nn.functional.cosine_similarity(full.flatten(), rounded.flatten(), dim=0) > 0.99
+
+
 def test_text_survives_the_tokenizer(model: Any) -> None:
     text = "Zürich | 3.14 € <td>x</td>\n\n$E = mc^2$ 表"
     assert model.detokenize(model.tokenizer.encode(text, add_special_tokens=False).ids) == text

@@ -54,7 +54,7 @@ def attached(model: nn.Module, method: Method | str = "fastocr", **options: obje
         hook.remove()
 
 
-def text_decoder(model: nn.Module) -> nn.Module:
+def text_decoder(model: Any) -> Any:
     """The module that holds the decoder layers: the one configured by the model's text configuration."""
     text_config = model.config.get_text_config()
     for module in model.modules():
@@ -66,7 +66,7 @@ def text_decoder(model: nn.Module) -> nn.Module:
 class GenerateSeam:
     """Decode steps over transformers' own cache. A prompt begins a new batch; rows never change after it."""
 
-    def __init__(self, decoder: nn.Module, method: Method, checkpoint_key: str) -> None:
+    def __init__(self, decoder: Any, method: Method, checkpoint_key: str) -> None:
         self.num_layers: int = decoder.config.num_hidden_layers
         self.method, self.key = method, checkpoint_key
         self.gaze: Gaze | None = None
