@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from fastocr_cli.config import RunConfig
+from fastocr_cli.models import hub
 from fastocr_cli.pages import PageRef, PageResult
 
 
@@ -27,6 +28,7 @@ class LocalEngine:
         self.config = config
 
     def __enter__(self) -> Self:
+        hub.require_folder(hub.find_checkpoint(self.config.model))  # missing weights are said before torch is loaded
         from fastocr_cli.reader import Reader  # imports torch: not before a page is to be read
 
         self.reader = Reader(self.config)
