@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastocr_cli.errors import ExitCode, ModelError
-from fastocr_cli.models import CHECKPOINTS, Checkpoint, hub
+from fastocr_cli.models import CHECKPOINTS, hub
 from fastocr_cli.models.weights import load_model
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -79,6 +79,9 @@ def test_what_is_no_model(name: str) -> None:
 def test_a_hub_id_of_a_row_takes_its_facts() -> None:
     found = hub.find_checkpoint("allenai/olmOCR-2-7B-1025")
     assert (found.reply, found.longest_side, found.key) == ("olmocr", 1288, CHECKPOINTS["olmocr"].key)
+    tuned = hub.find_checkpoint("someone/Qwen2.5-VL-7B-Instruct-tables")
+    assert (tuned.reply, tuned.repo, tuned.revision) == ("plain", "someone/Qwen2.5-VL-7B-Instruct-tables", "main")
+    assert hub.find_checkpoint("someone/dots.mocr.4bit").instruction == CHECKPOINTS["dots.mocr"].instruction
     copy = hub.find_checkpoint("someone/olmOCR-2-7B-1025@v2")
     assert (copy.reply, copy.repo, copy.revision) == ("olmocr", "someone/olmOCR-2-7B-1025", "v2")
 
@@ -87,8 +90,9 @@ def test_an_unknown_hub_id_learns_its_family_from_its_config(own_hub: Path) -> N
     found = hub.find_checkpoint("someone/reader")
     assert (found.family, found.repo, found.revision) == ("", "someone/reader", "main")
     folder = put(own_hub, "someone/reader", FILES)
-    completed = hub.completed(found, hub.find_folder(found))
+    completed = hub.completed(found, folder)
     assert hub.find_folder(found) == folder
+    assert (completed.reply, completed.image_first) == ("plain", True)  # as the base model, not as its first child
     assert (completed.family, completed.repo, completed.key) == ("qwen2_5_vl", "someone/reader", "someone/reader@main")
 
 
@@ -196,5 +200,10 @@ def test_pocket_is_here() -> None:
     assert hub.download(CHECKPOINTS["pocket"]) == hub.find_folder(CHECKPOINTS["pocket"])
 
 
-def test_facts_of_an_unknown_family() -> None:
-    assert hub.completed(Checkpoint("x", "qwen3_vl"), None).family == "qwen3_vl"
+def test_the_config_wins_over_the_name(own_hub: Path, tmp_path: Path) -> None:
+    found = hub.find_checkpoint("someone/dots.ocr-on-qwen")
+    assert found.family == "dots_ocr"
+    completed = hub.completed(found, put(own_hub, found.repo, FILES))
+    assert (completed.family, completed.reply, completed.name) == ("qwen2_5_vl", "plain", found.name)
+    folder = folder_with(tmp_path / "dots.ocr-on-qwen", FILES)
+    assert hub.find_checkpoint(str(folder)).family == "qwen2_5_vl"

@@ -73,9 +73,27 @@ _RESEARCH = "Qwen Research (non-commercial)"
 
 CHECKPOINTS: dict[str, Checkpoint] = {
     row.name: row
-    for row in (
+    for row in (  # the first of a family stands for weights that no row knows: the base model
         Checkpoint(
             "pocket", "pocket", licence="AGPL-3.0-or-later", size_gb=0.016, summary="embedded, 8M parameters, offline"
+        ),
+        *(
+            Checkpoint(
+                name,
+                "qwen2_5_vl",
+                f"Qwen/Qwen2.5-VL-{size}-Instruct",
+                revision,
+                licence,
+                size_gb,
+                summary,
+                system=_ASSISTANT,
+            )
+            for name, size, revision, licence, size_gb, summary in (
+                ("qwen2.5-vl", "7B", "cc594898137f460bfe9f0759e9844b3ce807cfb5", "Apache-2.0", 16.6, "8.3B, general"),
+                ("qwen2.5-vl-3b", "3B", "66285546d2b821cf421d4f5eb2576359d3770cd3", _RESEARCH, 7.5, "3.8B"),
+                ("qwen2.5-vl-32b", "32B", "7cfb30d71a1f4f49a57592323337a4a4727301da", "Apache-2.0", 68.3, "33B"),
+                ("qwen2.5-vl-72b", "72B", "89c86200743eec961a297729e7990e8f2ddbc4c5", "Qwen", 147, "73B"),
+            )
         ),
         Checkpoint(
             "olmocr",
@@ -108,24 +126,6 @@ CHECKPOINTS: dict[str, Checkpoint] = {
             longest_side=1288,
             max_new_tokens=8000,
             context_limit=16384,
-        ),
-        *(
-            Checkpoint(
-                name,
-                "qwen2_5_vl",
-                f"Qwen/Qwen2.5-VL-{size}-Instruct",
-                revision,
-                licence,
-                size_gb,
-                summary,
-                system=_ASSISTANT,
-            )
-            for name, size, revision, licence, size_gb, summary in (
-                ("qwen2.5-vl", "7B", "cc594898137f460bfe9f0759e9844b3ce807cfb5", "Apache-2.0", 16.6, "8.3B, general"),
-                ("qwen2.5-vl-3b", "3B", "66285546d2b821cf421d4f5eb2576359d3770cd3", _RESEARCH, 7.5, "3.8B"),
-                ("qwen2.5-vl-32b", "32B", "7cfb30d71a1f4f49a57592323337a4a4727301da", "Apache-2.0", 68.3, "33B"),
-                ("qwen2.5-vl-72b", "72B", "89c86200743eec961a297729e7990e8f2ddbc4c5", "Qwen", 147, "73B"),
-            )
         ),
         *(
             Checkpoint(

@@ -20,8 +20,8 @@ INDEX = "model.safetensors.index.json"
 def find_checkpoint(name: str) -> Checkpoint:
     """What a name means: a row by its short name, a hub id (`owner/name`), or a folder on this machine.
 
-    A hub id or folder of a known row, or of the same last name as one, takes the row's facts; else the facts are
-    those of its family's first row.
+    A hub id or folder of a known row, or whose last name begins like a row's, takes the row's facts; else the facts
+    are those of its family's first row.
 
     Raises:
         ModelError: it is none of these, or a folder of a model that no family loads.
@@ -30,11 +30,11 @@ def find_checkpoint(name: str) -> Checkpoint:
         return CHECKPOINTS[name]
     folder = Path(name).expanduser()
     if name and folder.is_dir():
-        row = _row_like(folder.resolve().name) or _first_row(family_of(folder))
+        row = _row_like(folder.resolve().name, family_of(folder))
         return replace(row, name=folder.resolve().name, repo="", revision="local", folder=folder.resolve())
     repo, _, revision = name.partition("@")
     if repo.count("/") == 1 and all(repo.split("/")) and not repo.startswith((".", "~")):
-        row = _row_like(repo.rpartition("/")[2]) or Checkpoint(name, family="", summary="from the hub")
+        row = _row_like(repo.rpartition("/")[2], "")
         if row.repo != repo:
             row = replace(row, repo=repo, revision="main", licence="", size_gb=0.0)
         return replace(row, name=name, revision=revision or row.revision)
@@ -44,13 +44,17 @@ def find_checkpoint(name: str) -> Checkpoint:
     )
 
 
-def _row_like(last_name: str) -> Checkpoint | None:
-    rows = (row for row in CHECKPOINTS.values() if row.repo.rpartition("/")[2].lower() == last_name.lower())
-    return next(rows, None)
+def _row_like(last_name: str, family: str) -> Checkpoint:
+    """The row whose repository has this last name, or the longest beginning of it: `-AWQ` and the like may follow.
 
-
-def _first_row(family: str) -> Checkpoint:
-    return next((row for row in CHECKPOINTS.values() if row.family == family), Checkpoint(family, family))
+    Where none has, or `family` (empty: not known yet) is another, the first row of the family.
+    """
+    names = {row.repo.rpartition("/")[2].lower(): row for row in CHECKPOINTS.values() if row.repo}
+    found = max((name for name in names if last_name.lower().startswith(name)), key=len, default=None)
+    if found and family in ("", names[found].family):
+        return names[found]
+    first = (row for row in CHECKPOINTS.values() if row.family == family)
+    return next(first, Checkpoint(last_name, family, summary="not in the list"))
 
 
 def profile_key(name: str) -> str:
@@ -61,15 +65,16 @@ def profile_key(name: str) -> str:
         return f"{name}@main"
 
 
-def completed(checkpoint: Checkpoint, folder: Path | None) -> Checkpoint:
-    """The checkpoint with its family and the family's facts, which an unknown hub id shows only in its config.json.
+def completed(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
+    """The checkpoint with the family that its config.json names, and that family's facts where its name gave others.
 
     Raises:
         ModelError: no family loads it.
     """
-    if checkpoint.family or folder is None:
+    family = family_of(folder)
+    if family == checkpoint.family:
         return checkpoint
-    row = _first_row(family_of(folder))
+    row = _row_like(checkpoint.repo.rpartition("/")[2], family)
     return replace(
         row, name=checkpoint.name, repo=checkpoint.repo, revision=checkpoint.revision, licence="", size_gb=0.0
     )
