@@ -39,7 +39,9 @@ def prompts_of(model: VisionModel, pdf: Path, num_pages: int) -> list[Prompt]:
         ]
 
 
-def forced(model: VisionModel, method: str, options: dict[str, str], prompts: list[Prompt], tokens: list[list[int]]) -> Times:
+def forced(
+    model: VisionModel, method: str, options: dict[str, str], prompts: list[Prompt], tokens: list[list[int]]
+) -> Times:
     """Prefill the batch, then write the given tokens; seconds of each part."""
     decoder: Decoder[int] = Decoder(model, make_method(method, options), len(prompts))
     times: Times = defaultdict(float)

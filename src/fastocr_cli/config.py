@@ -70,5 +70,7 @@ class RunConfig:
 
     def fingerprint(self) -> dict[str, Any]:
         """The settings that change a page's text: pages read under another set must not be mixed with these."""
-        beside = {"output", "pages", "batch_size", "device", "overwrite", "shard", "fail_on", "page_marks", "password", "format"}
+        beside = {
+            "output", "pages", "batch_size", "device", "overwrite", "shard", "fail_on", "page_marks", "password", "format"
+        }  # fmt: skip
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in beside}

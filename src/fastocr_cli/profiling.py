@@ -73,10 +73,9 @@ def measure(
     prompts = [prompt for prompt, text in zip(prompts, texts, strict=True) if len(text) > 1]
     texts = [text for text in texts if len(text) > 1]
     tried = search(model, prompts, texts, share, say)
-    chosen = next((layers for layers, agreed in tried.items() if agreed >= MIN_AGREEMENT), max(tried, key=tried.__getitem__))
     return FocalProfile(
         model.checkpoint.key,
-        focal=chosen,
+        focal=choose(tried),
         image_share=tuple(round(value, 4) for value in share),
         settings={
             "pages": [str(name) for name in pages_from] or ["the package's sample"],
@@ -136,7 +135,7 @@ def search(
     most = min(len(candidates), max(2, round(len(share) / 7)))
     tried: dict[tuple[int, ...], float] = {}
     best: tuple[int, ...] = ()
-    while len(best) < most and tried.get(best, 0.0) < MIN_AGREEMENT:
+    while len(best) < most and tried.get(best, -1) < MIN_AGREEMENT:
         grown = [tuple(sorted({*best, layer})) for layer in candidates if layer not in best]
         for layers in grown:
             method = fastocr.Method(focal=",".join(map(str, layers)))
@@ -144,3 +143,9 @@ def search(
             say(f"focal {','.join(map(str, layers))}: {tried[layers]:.1%} of the dense tokens")
         best = max(grown, key=tried.__getitem__)
     return tried
+
+
+def choose(tried: dict[tuple[int, ...], float]) -> tuple[int, ...]:
+    """The best of the smallest sets that suffice; where none does, the best of all."""
+    enough = {layers: agreed for layers, agreed in tried.items() if agreed >= MIN_AGREEMENT}
+    return max(enough or tried, key=lambda layers: (-len(layers) if enough else 0, tried[layers]))

@@ -4,6 +4,7 @@ Rendering happens here, beside the model, one page at a time and only when a row
 fails becomes a result that says so.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +19,15 @@ from PIL.Image import Image, Transpose
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder, Job, Written
 from fastocr_cli.errors import PageError
-from fastocr_cli.markdown import Reply, clean_page, cut_page, figure_numbers
+from fastocr_cli.markdown import Reply, clean_page, cut_page, figure_numbers, ragged_tables
 from fastocr_cli.models.memory import default_batch_size
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import Block, Figure, PageImage, PageRef, PageResult, render
 from fastocr_cli.pages.ink import is_blank
 from fastocr_cli.pruning import make_method
 from fastocr_cli.pruning.base import Method
+
+logger = logging.getLogger("fastocr")
 
 TURNS = {90: Transpose.ROTATE_90, 180: Transpose.ROTATE_180, 270: Transpose.ROTATE_270}
 """Counter-clockwise, without resampling."""
@@ -64,6 +67,9 @@ class Reader:
         decoder: Decoder[Rendered] = Decoder(self.model, self.method, self.batch_size)
         for written in decoder.write(self._jobs(refs, ready)):
             yield from drain(ready)
+            if written.error is not None:
+                yield failed(written.job.key.ref, written.error)
+                continue
             raw = self.model.detokenize(written.ids)
             reply = self.model.parse(raw, written.job.key.page)
             if reply.rotation and not written.job.key.rotation:  # once: a model may ask for ever
@@ -77,7 +83,11 @@ class Reader:
             try:
                 job = self._prepare(ref)
             except PageError as error:
-                ready.append(PageResult(ref, error=str(error), finish_reason="error"))
+                ready.append(failed(ref, str(error)))
+                continue
+            except Exception as error:  # a fault of ours or of a library: it costs this page, not the folder
+                logger.debug("%s", ref, exc_info=True)
+                ready.append(failed(ref, f"The page could not be prepared: {type(error).__name__}: {error}"))
                 continue
             if job is None:
                 ready.append(PageResult(ref, finish_reason="blank"))
@@ -116,7 +126,7 @@ class Reader:
         return PageResult(
             rendered.ref,
             markdown=markdown,
-            warnings=rendered.page.warnings + reply.warnings,
+            warnings=rendered.page.warnings + reply.warnings + table_warnings(markdown),
             finish_reason=written.finish_reason,
             blocks=reply.blocks,
             figures=crop_figures(rendered.page.image, reply.blocks, markdown),
@@ -130,6 +140,11 @@ class Reader:
             visual_kv_read=written.visual_kv_read,
             extra=facts_of(reply, rendered.rotation),
         )
+
+
+def table_warnings(markdown: str) -> tuple[str, ...]:
+    """Tables whose rows cover unequal numbers of columns: likely misread."""
+    return tuple(f"Table {number} has rows of unequal width." for number in ragged_tables(markdown))
 
 
 def facts_of(reply: Reply, rotation: int) -> dict[str, Any]:
@@ -157,6 +172,10 @@ def crop(image: Image, box: tuple[float, float, float, float]) -> bytes:
     buffer = BytesIO()
     image.crop((left, top, max(right, left + 1), max(bottom, top + 1))).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def failed(ref: PageRef, error: str) -> PageResult:
+    return PageResult(ref, error=error, finish_reason="error")
 
 
 def drain(ready: deque[PageResult]) -> Iterator[PageResult]:

@@ -167,7 +167,7 @@ AttentionMaskInterface.register(NAME, sdpa_mask)  # without it transformers buil
 def seamed(text_model: nn.Module, seam: Seam) -> Iterator[None]:
     """Inside, every attention layer of the decoder goes through `seam`; after, all is as before, also on error."""
     modules = [module for module in text_model.modules() if hasattr(module, "layer_idx") and hasattr(module, "q_proj")]
-    before = text_model.config._attn_implementation
+    before = text_model.config._attn_implementation  # type: ignore[union-attr]
     text_model.set_attn_implementation(NAME)  # type: ignore[operator]
     for module in modules:
         module.fastocr_seam = seam  # type: ignore[assignment]

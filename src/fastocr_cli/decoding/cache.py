@@ -55,7 +55,7 @@ class SlotLayer(CacheLayerMixin):
     is_sliding = False
 
     def __init__(self, cache: "SlotCache") -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.cache = cache
         self.visual, self.text, self.slab = Segment(), Segment(), Slab()
 
@@ -99,6 +99,15 @@ class SlotLayer(CacheLayerMixin):
 
 class SlotCache(Cache):
     """Rows of pages; row numbers run from 0 to num_rows - 1 without gaps."""
+
+    row_index: Tensor
+    """(rows,): 0 to num_rows - 1."""
+    text_length: Tensor
+    """(rows,): text tokens that each row holds."""
+    text_bias: Tensor
+    """(rows, text_room): 0 at held places, -inf after."""
+    visual_bias: Tensor | None
+    """The same for visual places; None: all rows hold as many."""
 
     def __init__(self, num_layers: int, num_rows: int, device: torch.device) -> None:
         self.slots = [SlotLayer(self) for _ in range(num_layers)]

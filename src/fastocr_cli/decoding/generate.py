@@ -123,7 +123,7 @@ class PlainKeyValues:
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
         seam, length = self.seam, self.key.shape[2]
         written = torch.arange(seam.prompt_length, length, device=query.device).expand(len(query), -1)
-        fixated = seam.visual.gather(1, fixation.index)
+        fixated = seam.visual.gather(1, fixation.places)
         places = torch.cat([fixated, seam.prompt_text, written], 1)  # (rows, kept)
         fixated_bias = torch.zeros(fixated.shape, device=query.device) if fixation.bias is None else fixation.bias
         bias = torch.cat([fixated_bias, seam.prompt_text_bias, torch.zeros(written.shape, device=query.device)], 1)

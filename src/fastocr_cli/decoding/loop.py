@@ -42,11 +42,12 @@ class Written(Generic[Key]):
     ids: list[int]
     """Without the stop token; cut where a loop began."""
     finish_reason: str
-    """`stop`, `length` or `loop`."""
+    """`stop`, `length`, `loop`, or `error`: then `error` says why, and there may be no text."""
     prefill_s: float
     decode_s: float
-    coverage: float | None
-    visual_kv_read: float | None
+    coverage: float | None = None
+    visual_kv_read: float | None = None
+    error: str | None = None
 
 
 @dataclass
@@ -59,6 +60,7 @@ class Row(Generic[Key]):
     next_position: int
     ids: list[int] = field(default_factory=list)
     finish_reason: str | None = None
+    error: str | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -99,10 +101,14 @@ class Decoder(Generic[Key]):
         """Write pages as `jobs` gives them, each when it is finished. `jobs` is asked only when a row is free."""
         while True:
             while len(self.rows) < self.num_rows and (job := self._next(jobs)):
-                self.prefill(job)
+                if failed := self._begin(job):
+                    yield failed
             if not self.rows:
                 return
-            self.step()
+            try:
+                self.step()
+            except torch.OutOfMemoryError:
+                self._shrink()
             for index in reversed(range(len(self.rows))):
                 if self.rows[index].finish_reason is None:
                     continue
@@ -113,6 +119,32 @@ class Decoder(Generic[Key]):
                 else:
                     yield written
 
+    def _begin(self, job: Job[Key]) -> Written[Key] | None:
+        """Prefill a page; answer with it where it cannot be read at all."""
+        started = time.perf_counter()
+        try:
+            self.prefill(job)
+            return None
+        except torch.OutOfMemoryError:
+            if self.rows:  # fewer pages at a time from now on; this one waits
+                self.num_rows = len(self.rows)
+                self.again.appendleft(job)
+                return None
+            error = f"The page does not fit into the memory of {self.model.device}; try a lower --dpi."
+        except FloatingPointError:
+            error = f"The model gave numbers that are none in {self.model.dtype}; try --dtype float32."
+        return Written(job, [], "error", time.perf_counter() - started, 0.0, error=error)
+
+    def _shrink(self) -> None:
+        """Out of memory in the middle: the newest page waits, or fails if it is alone."""
+        newest = self.rows[-1]
+        newest.finish_reason, newest.error = "error", f"The page does not fit into the memory of {self.model.device}."
+        if len(self.rows) == 1:
+            return
+        self._end(len(self.rows) - 1)
+        self.again.appendleft(newest.job)
+        self.num_rows = len(self.rows)
+
     def _next(self, jobs: Iterator[Job[Key]]) -> Job[Key] | None:
         return self.again.popleft() if self.again else next(jobs, None)
 
@@ -122,8 +154,11 @@ class Decoder(Generic[Key]):
         prompt = job.prompt
         with seamed(self.model.text_model, self.seam), self.cache.fill(prompt.is_visual):
             hidden = self.model.prefill(prompt, self.cache)
+            scores = self.model.logits(hidden[:, -1])
+            if not scores.isfinite().all():
+                raise FloatingPointError  # before the row is taken
         self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
-        token = int(self.model.logits(hidden[:, -1]).argmax())
+        token = int(scores.argmax())
         row = Row(job, LoopGuard(self.model.free_token_ids), time.perf_counter() - started, prompt.next_position)
         row.take(token, self.model.stop_token_ids)
         self.rows.append(row)
@@ -167,6 +202,7 @@ class Decoder(Generic[Key]):
             time.perf_counter() - row.started,
             self.gaze.coverage(index),
             self.gaze.visual_kv_read(index),
+            row.error,
         )
         self.cache.drop(index)
         self.gaze.drop(index)

@@ -16,7 +16,7 @@ from fastocr_cli.pruning.base import Fixation
 class Move(NamedTuple):
     """How one fixation becomes the next: which places of the slab change, and what they take."""
 
-    index: Tensor
+    places: Tensor
     """(rows, k): the new fixation in the slab's order."""
     target: Tensor
     """(changed,): rows of the flattened slab, one for every head, that change."""
@@ -78,16 +78,16 @@ class Slab:
             moves: shared by the layers of one model.
         """
         if fixation.bias is not None or keys.device.type != "cpu":
-            return gathered(keys, fixation.index), gathered(values, fixation.index)
-        if self.held is None or self.held.shape != fixation.index.shape:
-            self.keys, self.values = gathered(keys, fixation.index), gathered(values, fixation.index)
-            self.held = fixation.index
-        elif self.wanted is not fixation.index:
-            change = moves.between(self.held, fixation.index, *keys.shape[1:3])
+            return gathered(keys, fixation.places), gathered(values, fixation.places)
+        if self.held is None or self.held.shape != fixation.places.shape:
+            self.keys, self.values = gathered(keys, fixation.places), gathered(values, fixation.places)
+            self.held = fixation.places
+        elif self.wanted is not fixation.places:
+            change = moves.between(self.held, fixation.places, *keys.shape[1:3])
             for slab, buffer in ((self.keys, keys), (self.values, values)):
                 slab.flatten(0, 2).index_copy_(0, change.target, buffer.flatten(0, 2).index_select(0, change.source))
-            self.held = change.index
-        self.wanted = fixation.index
+            self.held = change.places
+        self.wanted = fixation.places
         return self.keys, self.values
 
 

@@ -54,10 +54,7 @@ def make_method(name: str, options: dict[str, str]) -> "Method":
 def options_of(name: str) -> dict[str, tuple[str, str]]:
     """Options of a method as {name: (default, meaning)}."""
     cls = method_class(name)
-    return {
-        f.name: ("" if f.default is MISSING else str(f.default), f.metadata.get("help", ""))
-        for f in fields(cls)
-    }
+    return {f.name: ("" if f.default is MISSING else str(f.default), f.metadata.get("help", "")) for f in fields(cls)}
 
 
 def _parse(key: str, text: str, kind: type) -> object:

@@ -26,8 +26,8 @@ class Layout:
 class Fixation(NamedTuple):
     """The visual tokens that rows attend to now."""
 
-    index: Tensor
-    """int64 (rows, k): places among a row's visual tokens."""
+    places: Tensor
+    """int64 (rows, k): which of a row's visual tokens."""
     bias: Tensor | None
     """(rows, k): 0, or -inf where a row keeps fewer than k. None: every row keeps k."""
 
@@ -138,6 +138,7 @@ class Gaze:
         return None
 
 
+@dataclass(frozen=True)
 class Method(ABC):
     """A way to prune. A subclass is a frozen dataclass whose fields are its options."""
 

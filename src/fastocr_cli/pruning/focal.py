@@ -84,7 +84,9 @@ def load(checkpoint: str) -> FocalProfile | None:
 def _read(path: Any) -> FocalProfile:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        profile = FocalProfile(**{**values, "focal": tuple(values["focal"]), "image_share": tuple(values["image_share"])})
+        profile = FocalProfile(
+            **{**values, "focal": tuple(values["focal"]), "image_share": tuple(values["image_share"])}
+        )
     except (ValueError, TypeError, KeyError) as error:
         raise ModelError(f"{path} is not a profile.", "Delete it and run: fastocr profile --model NAME") from error
     if not profile.focal or profile.version != VERSION:

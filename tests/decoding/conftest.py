@@ -1,0 +1,58 @@
+"""A tiny random pocket and prompts of unequal sizes."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from fastocr_cli.decoding.loop import Decoder, Job, Written
+from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.weights import load_model
+from fastocr_cli.pruning import make_method
+from tiny import TINY
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_pocket(tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
+    folder = tmp_path_factory.mktemp("pocket") / "checkpoint"
+    TINY["pocket"].build(folder)
+    model = load_model(str(folder), device="cpu", dtype="float32")
+    model.stop_token_ids = frozenset()  # random weights stop anywhere
+    return model
+
+
+def make_prompt(model: VisionModel, num_visual: int, seed: int, *, context_limit: int | None = None) -> Prompt:
+    """Random visual tokens between two text tokens, on a line of places."""
+    length = num_visual + 2
+    embeds = torch.randn(length, model.text_config.hidden_size, generator=torch.Generator().manual_seed(seed))
+    is_visual = torch.ones(length, dtype=torch.bool)
+    is_visual[[0, -1]] = False
+    return Prompt(embeds, torch.arange(length).expand(3, -1), is_visual, length, context_limit)
+
+
+@pytest.fixture
+def prompts(tiny_pocket: VisionModel) -> list[Prompt]:
+    return [make_prompt(tiny_pocket, size, seed) for seed, size in enumerate((40, 7, 93, 40, 61))]
+
+
+def write(
+    model: VisionModel,
+    prompts: Sequence[Prompt],
+    method: str,
+    *,
+    num_rows: int = 1,
+    num_new: int | Sequence[int] = 20,
+    **options: str,
+) -> list[Written[int]]:
+    """All pages through one decoder; results in the order of the prompts."""
+    lengths = [num_new] * len(prompts) if isinstance(num_new, int) else list(num_new)
+    decoder: Decoder[int] = Decoder(model, make_method(method, options), num_rows)
+    jobs = iter([Job(index, prompt, lengths[index]) for index, prompt in enumerate(prompts)])
+    written = {done.job.key: done for done in decoder.write(jobs)}
+    assert decoder.cache.num_rows == len(decoder.gaze.rows) == 0
+    return [written[index] for index in range(len(prompts))]

@@ -1,0 +1,143 @@
+"""Continuous batching: a page's text is its own, whatever shares its batch, and every page comes back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from decoding.conftest import make_prompt, write
+from fastocr_cli.decoding import loop
+from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.pruning import make_method
+
+PRUNED = {"keep": "0.2", "floor": "3", "warmup": "2", "focal": "1"}
+ONLINE = {"keep": "0.2", "floor": "3", "warmup": "3", "focal": "online"}
+METHODS = [("dense", {}), ("fastocr", PRUNED), ("fastocr", ONLINE), ("fastocr", {**PRUNED, "reuse": "false"})]
+
+
+@pytest.fixture(autouse=True)
+def one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 1)
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("num_rows", [2, 3, 8])
+def test_text_does_not_depend_on_the_batch(
+    tiny_pocket: VisionModel, prompts: list[Prompt], method: str, options: dict[str, str], num_rows: int
+) -> None:
+    lengths = [20, 3, 26, 11, 1]
+    alone = write(tiny_pocket, prompts, method, num_new=lengths, **options)
+    batched = write(tiny_pocket, prompts, method, num_rows=num_rows, num_new=lengths, **options)
+    assert [page.ids for page in alone] == [page.ids for page in batched]
+    assert [len(page.ids) for page in alone] == lengths
+    for one, other in zip(alone, batched, strict=True):
+        assert one.visual_kv_read == other.visual_kv_read
+        assert one.coverage == pytest.approx(other.coverage, abs=1e-5)
+
+
+@pytest.mark.parametrize("num_rows", [1, 3])
+@pytest.mark.parametrize("options", [{"keep": "1.0", "focal": "1"}, {"focal": "0,1,2,3"}, {"warmup": "1000"}])
+def test_reading_everything_is_dense_exactly(
+    tiny_pocket: VisionModel, prompts: list[Prompt], num_rows: int, options: dict[str, str]
+) -> None:
+    dense = write(tiny_pocket, prompts, "dense", num_rows=num_rows)
+    pruned = write(tiny_pocket, prompts, "fastocr", num_rows=num_rows, **options)
+    assert [page.ids for page in dense] == [page.ids for page in pruned]
+    assert all(page.visual_kv_read == 1 for page in pruned)
+
+
+def test_pruning_changes_what_is_read(tiny_pocket: VisionModel, prompts: list[Prompt]) -> None:
+    """The counterpart: a test of equality with dense would pass on a method that never prunes."""
+    dense = write(tiny_pocket, prompts, "dense")
+    pruned = write(tiny_pocket, prompts, "fastocr", **PRUNED)
+    assert [page.ids for page in dense] != [page.ids for page in pruned]
+    num_layers, num_visual, num_steps, warm = 4, 93, 19, 2  # the first token is prefill's
+    read = warm * num_layers * num_visual + (num_steps - warm) * (num_visual + (num_layers - 1) * 19)
+    assert pruned[2].visual_kv_read == pytest.approx(read / (num_steps * num_layers * num_visual))
+    assert 0 < (pruned[2].coverage or 0) <= 1
+
+
+def test_jobs_are_asked_for_only_when_a_row_is_free(tiny_pocket: VisionModel) -> None:
+    asked = 0
+
+    def jobs() -> Iterator[Job[int]]:
+        nonlocal asked
+        for index in range(6):
+            asked += 1
+            yield Job(index, make_prompt(tiny_pocket, 20, index), 4 + index)
+
+    decoder: Decoder[int] = Decoder(tiny_pocket, make_method("dense", {}), 2)
+    for num_done, _ in enumerate(decoder.write(jobs()), 1):
+        assert asked <= num_done + 2
+
+
+def test_a_page_ends_at_its_limit_or_at_the_context(tiny_pocket: VisionModel) -> None:
+    prompts = [make_prompt(tiny_pocket, 20, 0), make_prompt(tiny_pocket, 20, 0, context_limit=27)]
+    written = write(tiny_pocket, prompts, "dense", num_new=9)
+    assert [(page.finish_reason, len(page.ids)) for page in written] == [("length", 9), ("length", 5)]
+
+
+def test_the_stop_token_ends_a_page_and_is_not_part_of_it(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = write(tiny_pocket, prompts[:1], "dense")
+    stop = next(token for token in whole.ids if token != whole.ids[0])
+    monkeypatch.setattr(tiny_pocket, "stop_token_ids", frozenset({stop}))
+    (page,) = write(tiny_pocket, prompts[:1], "dense")
+    assert page.finish_reason == "stop"
+    assert page.ids == whole.ids[: whole.ids.index(stop)]
+
+
+def test_a_loop_is_read_once_more_and_then_cut(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
+    always = torch.zeros(1, tiny_pocket.text_config.vocab_size)
+    always[0, 7], always[0, 8] = 2, 1
+    monkeypatch.setattr(tiny_pocket, "logits", lambda hidden: always.expand(len(hidden), -1).clone())
+    (page,) = write(tiny_pocket, prompts[:1], "fastocr", num_new=500, **PRUNED)
+    assert page.job.attempt == 2
+    assert page.visual_kv_read == 1  # the second reading is dense
+    assert page.finish_reason in ("loop", "length")
+    assert 8 in page.ids  # what repeated was banned
+
+
+def raising(times: list[int], function: Any) -> Any:
+    """`function`, out of memory at the given calls."""
+    calls = iter(range(10**6))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) in times:
+            raise torch.OutOfMemoryError
+        return function(*args, **kwargs)
+
+    return call
+
+
+@pytest.mark.parametrize("name", ["prefill", "hidden"])
+def test_out_of_memory_makes_the_batch_smaller_and_loses_nothing(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    expected = write(tiny_pocket, prompts, "fastocr", **PRUNED)
+    monkeypatch.setattr(tiny_pocket, name, raising([2, 4], getattr(tiny_pocket, name)))
+    written = write(tiny_pocket, prompts, "fastocr", num_rows=4, **PRUNED)
+    assert [page.ids for page in written] == [page.ids for page in expected]
+
+
+@pytest.mark.parametrize("name", ["prefill", "hidden"])
+def test_a_page_that_never_fits_fails_alone(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(tiny_pocket, name, raising([0], getattr(tiny_pocket, name)))
+    written = write(tiny_pocket, prompts[:3], "dense", num_rows=1)
+    assert [page.finish_reason for page in written] == ["error", "length", "length"]
+    assert "memory" in (written[0].error or "")
+
+
+def test_numbers_that_are_none_are_a_failure_not_text(tiny_pocket: VisionModel, prompts: list[Prompt]) -> None:
+    prompts[1].embeds[:] = float("nan")
+    written = write(tiny_pocket, prompts[:3], "dense", num_rows=2)
+    assert [page.finish_reason for page in written] == ["length", "error", "length"]
+    assert "float32" in (written[1].error or "")
