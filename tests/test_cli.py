@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 import stub_engine
 from fastocr_cli import pipeline
 from fastocr_cli.cli import app, main
+from fastocr_cli.config import RunConfig
 from fastocr_cli.errors import ExitCode
 
 PAGE = Image.new("RGB", (60, 80), "white")
@@ -322,6 +323,30 @@ def test_methods() -> None:
     text = fastocr("methods").stdout
     assert "dense" in text
     assert "keep=0.05" in text
+
+
+def test_profile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastocr_cli import profiling
+    from fastocr_cli.pruning.focal import FocalProfile
+
+    asked = []
+
+    def measure(pages_from: list[str], config: RunConfig, say: object) -> FocalProfile:
+        asked.append((pages_from, config.model))
+        return FocalProfile("pocket@main", focal=(0, 2), image_share=(0.27, 0.05, 0.19))
+
+    monkeypatch.setattr(profiling, "measure", measure)
+    result = fastocr("profile", "--model", "pocket", "--pages-from", "a.pdf", "--plot", "profile.png")
+    assert result.exit_code == ExitCode.DONE, result.stderr
+    assert asked == [(["a.pdf"], "pocket")]
+    assert [line.split() for line in result.stdout.splitlines()[1:]] == [
+        ["0", "27.0%", "focal"],
+        ["1", "5.0%"],
+        ["2", "19.0%", "focal"],
+    ]
+    assert json.loads((folder / "cache" / "profiles" / "pocket@main.json").read_text())["focal"] == [0, 2]
+    assert Image.open(folder / "profile.png").width > 500
+    assert fastocr("profile", "--plot", "profile.nix").exit_code == ExitCode.OUTPUT
 
 
 def test_doctor() -> None:

@@ -12,7 +12,7 @@ import pytest
 import fastocr_cli
 
 SOURCE = Path(fastocr_cli.__file__).parent
-PROJECT = SOURCE.parents[1]
+PROJECT = Path(__file__).parents[1]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # Each line may import the lines below it. Rooms of one line do not know each other.

@@ -213,6 +213,19 @@ def profile(
     verbose: options.Verbose = 0,
 ) -> None:
     """Measure which layers of a model look at the page, choose the focal ones, and save the choice."""
+    set_up_logging(verbose)
+    from fastocr_cli.profiling import measure
+
+    measured = measure(pages_from or [], RunConfig(model=model, device=device, dtype=dtype), say)
+    rows = [("LAYER", "ATTENTION ON THE IMAGE", "")]
+    for layer, share in enumerate(measured.image_share):
+        rows.append((str(layer), f"{share:.1%}", "focal" if layer in measured.focal else ""))
+    print_table(rows)
+    say(f"Saved to {measured.save()}")
+    if plot is not None:
+        from fastocr_cli.plot import plot_profile
+
+        plot_profile(measured, plot)
 
 
 @models.command("list")

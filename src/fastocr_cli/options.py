@@ -112,7 +112,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell only what faile
 PagesFrom = Annotated[
     list[str] | None,
     typer.Option(
-        "--pages-from", help="Documents to measure on; repeatable. Without it: pages that ship with it.", metavar="FILE"
+        "--pages-from",
+        help="Documents to measure on; repeatable. Without it: a sample that ships along.",
+        metavar="FILE",
     ),
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write a picture (needs matplotlib).", metavar="FILE")]

@@ -17,6 +17,7 @@ def plot_profile(profile: FocalProfile, path: Path) -> None:
     """
     try:
         from matplotlib.figure import Figure  # not pyplot: it would look for a display
+        from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise ModelError("matplotlib is not installed.", "Run: pip install 'fastocr-cli[plot]'") from error
     figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
@@ -28,7 +29,7 @@ def plot_profile(profile: FocalProfile, path: Path) -> None:
         layers = [layer for layer in range(len(profile.image_share)) if (layer in profile.focal) == is_focal]
         axes.bar(layers, [profile.image_share[layer] for layer in layers], color=colour, label=label)
     axes.set(xlabel="layer", ylabel="share of attention on the image", title=profile.checkpoint)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     try:
         figure.savefig(path, dpi=150)
