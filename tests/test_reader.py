@@ -127,6 +127,22 @@ def test_facts_of_a_reply_are_kept(
     assert result.warnings[-1] == "A box was torn."
 
 
+def test_a_reply_that_breaks_its_parser_costs_its_page(
+    reader: Reader, make_refs: Callable[[int], list[PageRef]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(page: PageImage) -> Reply:
+        if len(seen) == 1:
+            raise RecursionError("too deep")
+        return Reply("read")
+
+    seen = parse_as(reply, monkeypatch, reader)
+    results = list(reader.read(make_refs(3)))
+    assert (
+        sorted(result.error or "" for result in results)[2] == "The reply could not be read: RecursionError: too deep"
+    )
+    assert [result.markdown for result in results if not result.error] == ["read", "read"]
+
+
 def test_pages_that_fail_or_are_blank_are_results_too(
     reader: Reader, make_refs: Callable[[int], list[PageRef]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

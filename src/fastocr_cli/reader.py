@@ -67,16 +67,25 @@ class Reader:
         decoder: Decoder[Rendered] = Decoder(self.model, self.method, self.batch_size)
         for written in decoder.write(self._jobs(refs, ready)):
             yield from drain(ready)
-            if written.error is not None:
-                yield failed(written.job.key.ref, written.error)
-                continue
-            raw = self.model.detokenize(written.ids)
-            reply = self.model.parse(raw, written.job.key.page)
-            if reply.rotation and not written.job.key.rotation:  # once: a model may ask for ever
-                decoder.again.append(self._turned(written, reply.rotation))
-            else:
-                yield self._result(written, raw, reply)
+            if (result := self._finish(written, decoder)) is not None:
+                yield result
         yield from drain(ready)
+
+    def _finish(self, written: Written[Rendered], decoder: Decoder[Rendered]) -> PageResult | None:
+        """What came of a page; None: it lies on its side, and goes back to be read again."""
+        rendered = written.job.key
+        if written.error is not None:
+            return failed(rendered.ref, written.error)
+        try:
+            raw = self.model.detokenize(written.ids)
+            reply = self.model.parse(raw, rendered.page)
+            if reply.rotation and not rendered.rotation:  # once: a model may ask for ever
+                decoder.again.append(self._turned(written, reply.rotation))
+                return None
+            return self._result(written, raw, reply)
+        except Exception as error:  # as in `_jobs`: one odd reply must not end a folder
+            logger.debug("%s", rendered.ref, exc_info=True)
+            return failed(rendered.ref, f"The reply could not be read: {type(error).__name__}: {error}")
 
     def _jobs(self, refs: Iterable[PageRef], ready: deque[PageResult]) -> Iterator[Job[Rendered]]:
         for ref in refs:
