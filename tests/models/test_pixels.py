@@ -126,6 +126,11 @@ def test_limits_come_from_the_weights_own_file(tmp_path: Path, text: str) -> Non
     rule = RULES["qwen2.5-vl"].limited(tmp_path)
     assert (rule.min_pixels, rule.max_pixels) == (12544, 1003520)
     assert RULES["qwen2.5-vl"].limited(tmp_path, 50_000).max_pixels == 50_000
+    (tmp_path / "preprocessor_config.json").unlink()
+    (tmp_path / "processor_config.json").write_text(f'{{"image_processor": {text}, "processor_class": "x"}}')
+    assert RULES["qwen2.5-vl"].limited(tmp_path) == rule
+    (tmp_path / "processor_config.json").write_text("[]")
+    assert RULES["qwen2.5-vl"].limited(tmp_path) == RULES["qwen2.5-vl"]
     assert RULES["qwen2.5-vl"].limited(tmp_path / "nowhere") == RULES["qwen2.5-vl"]
 
 

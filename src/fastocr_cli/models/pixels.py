@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,11 +39,8 @@ class PatchRule:
         return self.patch * self.merge
 
     def limited(self, folder: Path, max_pixels: int | None = None) -> "PatchRule":
-        """This rule with the pixel limits of the weights' own `preprocessor_config.json`; `max_pixels` wins."""
-        try:
-            values = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            values = {}
+        """This rule with the pixel limits of the weights' own files; `max_pixels` wins."""
+        values = image_settings(folder)
         size = values.get("size") or {}
         fewest = values.get("min_pixels") or size.get("min_pixels") or size.get("shortest_edge") or self.min_pixels
         most = values.get("max_pixels") or size.get("max_pixels") or size.get("longest_edge") or self.max_pixels
@@ -65,6 +62,19 @@ class PatchRule:
         """Visual tokens of a picture of so many pixels."""
         wide, high = self.fit(width, height)
         return wide * high // self.step**2
+
+
+def image_settings(folder: Path) -> dict[str, Any]:
+    """What a checkpoint says about its pixels: in a file of its own, or since transformers 5 in the processor's."""
+    for name, key in (("preprocessor_config.json", None), ("processor_config.json", "image_processor")):
+        try:
+            values = json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found = values.get(key) if key and isinstance(values, dict) else values
+        if isinstance(found, dict):
+            return found
+    return {}
 
 
 class Patches(NamedTuple):
