@@ -101,13 +101,13 @@ def test_the_example_of_a_method_works() -> None:
     gaze = module.Method(keep=0.1).begin(base.Layout(num_layers=4, checkpoint_key="", device=torch.device("cpu")))
     gaze.admit(40)
     gaze.admit(95)
-    assert gaze.fixation.index.shape == (2, 10)
-    assert gaze.fixation.index[0, :4].tolist() == [0, 13, 26, 39]
+    assert gaze.fixation.places.shape == (2, 10)
+    assert gaze.fixation.places[0, :4].tolist() == [0, 13, 26, 39]
     assert gaze.fixation.bias[0, 4:].isinf().all()
     gaze.advance()
     assert gaze.visual_kv_read(0) == pytest.approx(0.1)
     gaze.drop(0)
-    assert gaze.fixation.index.shape == (1, 10)
+    assert gaze.fixation.places.shape == (1, 10)
 
 
 def test_the_example_of_a_checkpoint_works() -> None:

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -93,6 +94,15 @@ def test_every_library_is_declared() -> None:
             assert any(f'"{name.lower().replace("_", "-")}>=' in declared for name in names), (
                 f"{path.name} imports {library}"
             )
+
+
+def test_every_dependency_is_used() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {item.partition(">=")[0] for item in project["dependencies"]}
+    distributions = packages_distributions()
+    libraries = {module.partition(".")[0] for path in FILES for module in imported(path)}
+    used = {name.lower().replace("_", "-") for library in libraries for name in distributions.get(library, [])}
+    assert declared <= used
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
