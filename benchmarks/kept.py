@@ -9,7 +9,6 @@ the truth, and the character error rate is printed too.
 import argparse
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 import torch
 from rapidfuzz.distance import Levenshtein

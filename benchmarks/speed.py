@@ -11,15 +11,17 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
 from reference import PocketForGeneration
 
+from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder, Job
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.weights import load_model
-from fastocr_cli.pages import Document, PageRef, render
+from fastocr_cli.pages import PageRef, find_pages, render
 from fastocr_cli.pruning import make_method
 
 Times = dict[str, float]
@@ -27,14 +29,10 @@ Times = dict[str, float]
 
 def prompts_of(model: VisionModel, pdf: Path, num_pages: int) -> list[Prompt]:
     """The first pages of a PDF, encoded; again from the start where there are not enough."""
-    import pymupdf
-
-    with pymupdf.open(pdf) as opened:
-        count = opened.page_count
-    document = Document(pdf, pdf.stem, count, (range(1, count + 1),))
+    refs = [page for page in find_pages([str(pdf)], RunConfig()) if isinstance(page, PageRef)]
     with torch.inference_mode():
         return [
-            model.encode(render(PageRef(document, index % count + 1), model.resolution, characters=False))
+            model.encode(render(refs[index % len(refs)], model.resolution, characters=False))
             for index in range(num_pages)
         ]
 
@@ -119,12 +117,12 @@ def main() -> None:
         prompts = prompts_of(model, args.pdf, batch)
         tokens = dense_tokens(model, prompts, args.steps)
         contestants: dict[str, Callable[[], Times]] = {
-            "generate()": lambda: generated(reference, prompts, args.steps),
-            "dense": lambda: forced(model, "dense", {}, prompts, tokens),
+            "generate()": partial(generated, reference, prompts, args.steps),
+            "dense": partial(forced, model, "dense", {}, prompts, tokens),
         }
         for focal in args.focal:
             options = {"focal": focal, "keep": args.keep}
-            contestants[f"fastocr {focal}"] = lambda o=options: forced(model, "fastocr", o, prompts, tokens)
+            contestants[f"fastocr {focal}"] = partial(forced, model, "fastocr", options, prompts, tokens)
         report(batch, prompts, contestants, args.rounds)
 
 

@@ -14,6 +14,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "fail_on": ("cut", "page", "document", "never"),
 }
 
+BESIDE_THE_TEXT = frozenset(
+    ("output", "pages", "batch_size", "device", "overwrite", "shard", "fail_on", "page_marks", "password", "format")
+)
+"""Settings that change where and how pages are read and written, not what they say."""
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -70,7 +75,4 @@ class RunConfig:
 
     def fingerprint(self) -> dict[str, Any]:
         """The settings that change a page's text: pages read under another set must not be mixed with these."""
-        beside = {
-            "output", "pages", "batch_size", "device", "overwrite", "shard", "fail_on", "page_marks", "password", "format"
-        }  # fmt: skip
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in beside}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE_THE_TEXT}
