@@ -88,7 +88,11 @@ class SlotKeyValues:
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
         visual = self.layer.visual
         assert visual.keys is not None and visual.values is not None
-        keys, values = self.layer.slab.read(fixation, visual.keys, visual.values, self.cache.moves)
+        places = self.cache.flat_places(fixation.places)
+        keys, values = (
+            buffer.flatten(0, 2).index_select(0, places.flatten()).view(*places.shape, -1)
+            for buffer in (visual.keys, visual.values)
+        )
         rows = slice(0, self.cache.num_rows)
         return _attend(query, scaling, (keys, values, fixation.bias), self._text(rows))[0]
 

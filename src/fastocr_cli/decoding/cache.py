@@ -14,8 +14,6 @@ from torch import Tensor
 from transformers import Cache
 from transformers.cache_utils import CacheLayerMixin
 
-from fastocr_cli.decoding.slab import Moves, Slab
-
 VISUAL_STEP, TEXT_STEP = 256, 512
 """Buffers grow to multiples of these; text also at least doubles, so that growing costs little per token."""
 
@@ -57,7 +55,7 @@ class SlotLayer(CacheLayerMixin):
     def __init__(self, cache: "SlotCache") -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.cache = cache
-        self.visual, self.text, self.slab = Segment(), Segment(), Slab()
+        self.visual, self.text = Segment(), Segment()
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         self.is_initialized = True
@@ -111,7 +109,6 @@ class SlotCache(Cache):
 
     def __init__(self, num_layers: int, num_rows: int, device: torch.device) -> None:
         self.slots = [SlotLayer(self) for _ in range(num_layers)]
-        self.moves = Moves()
         super().__init__(layers=list(self.slots))
         self.row_room = num_rows
         self.device = device
@@ -119,6 +116,7 @@ class SlotCache(Cache):
         self.text_lengths: list[int] = []
         self.visual_room = self.text_room = 0
         self.filling: Tensor | None = None
+        self._flat: tuple[Tensor, Tensor] | None = None
         self._lay_out()
 
     @property
@@ -161,6 +159,19 @@ class SlotCache(Cache):
             lengths.pop()
         self._lay_out()
 
+    def flat_places(self, places: Tensor) -> Tensor:
+        """Visual tokens (rows, k) as rows of a flattened visual buffer: (rows, kv_heads, k).
+
+        All layers share one answer: it is kept until other places come.
+        """
+        if self._flat is None or self._flat[0] is not places:
+            keys = self.slots[0].visual.keys
+            assert keys is not None
+            num_heads, room = keys.shape[1:3]
+            first = (self.row_index[:, None] * num_heads + torch.arange(num_heads, device=self.device)) * room
+            self._flat = places, first[:, :, None] + places[:, None]
+        return self._flat[1]
+
     def _make_room(self, num_visual: int, num_text: int) -> None:
         if num_visual > self.visual_room:
             self.visual_room = -(-num_visual // VISUAL_STEP) * VISUAL_STEP
@@ -170,8 +181,7 @@ class SlotCache(Cache):
 
     def _lay_out(self) -> None:
         """Recompute what all layers share: row numbers, lengths, and biases (0 for held, -inf for padding)."""
-        for layer in self.slots:
-            layer.slab.forget()
+        self._flat = None
         self.num_visual, self.num_text = max(self.visual_lengths, default=0), max(self.text_lengths, default=0)
         self.row_index = torch.arange(self.num_rows, device=self.device)
         self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
