@@ -35,7 +35,7 @@ class Mixture:
 
     small: float = 0.3
     middle: float = 0.25
-    num_positions: int = 4000
+    num_positions: int = 3000
     reuse: float = 0.3  # share of pages seen before, worn anew
     real: float = 0.2  # share of steps with a real page, where there are any
 

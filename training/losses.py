@@ -19,10 +19,10 @@ class Weights:
 
 def cell_loss(outputs: Outputs, batch: Batch) -> Tensor:
     """Which character has its centre in each half cell; most have none, which counts less."""
-    logits = outputs.cell_logits.float()
+    logits = outputs.cell_logits.flatten(0, 3).float()
     weight = torch.ones(logits.shape[1], device=logits.device)
     weight[0] = 0.3
-    return F.cross_entropy(logits, batch.cells, weight=weight)
+    return F.cross_entropy(logits, batch.cells.permute(0, 2, 3, 1).flatten(), weight=weight)
 
 
 def visual_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:

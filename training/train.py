@@ -49,7 +49,7 @@ class Config:
     drop_blank: float = 0.75  # share of steps on single pages without the visual tokens of white paper
     small: float = 0.3
     middle: float = 0.25
-    num_positions: int = 4000
+    num_positions: int = 3000
     save_every: int = 100
     num_workers: int = 1
     threads: int = 2

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork
+
 pytest.importorskip("typst")
 
 from training.batches import Mixture, Pages
 from training.export import export
-from training.model import Batch
+from training.model import Batch, encode, inked
 from training.train import Config, Trainer, known_characters, mistaken
 
 
@@ -85,3 +87,17 @@ def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) 
     weights = load_file(tmp_path / "weights" / "model.safetensors")
     assert set(weights) == set(trainer.model.network.state_dict())
     assert weights["lm.embed_tokens.weight"].dtype == torch.float16
+
+
+def test_training_encodes_as_reading_does(batch: Batch) -> None:
+    vision = PocketNetwork(PocketConfig()).vis.eval()
+    pixels = (255 - batch.image.float()) / 255
+    for cells in (None, batch.cells):
+        for one, other in zip(encode(vision, pixels, cells), vision(pixels, cells), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_white_paper_is_dropped_and_ink_is_kept() -> None:
+    pixels = torch.zeros(1, 1, 48, 64) + 0.1 + 0.03 * torch.rand(1, 1, 48, 64)
+    pixels[0, 0, 30:33, 20:23] = 0.9  # a full stop
+    assert inked(pixels)[0].nonzero()[:, 0].tolist() == [1 * 4 + 1]
