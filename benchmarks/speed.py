@@ -42,8 +42,8 @@ def forced(
 ) -> Times:
     """Prefill the batch, then write the given tokens; seconds of each part."""
     decoder: Decoder[int] = Decoder(model, make_method(method, options), len(prompts))
-    times: Times = defaultdict(float)
     attend = decoder.seam.attend
+    times: Times = defaultdict(float)
 
     def timed(*args: object) -> torch.Tensor:
         started = time.perf_counter()
@@ -51,7 +51,7 @@ def forced(
         times["attention"] += time.perf_counter() - started
         return output
 
-    with torch.inference_mode():
+    with decoder, torch.inference_mode():
         started = time.perf_counter()
         for row, prompt in enumerate(prompts):
             decoder.prefill(Job(row, prompt, 10**6))
@@ -87,7 +87,7 @@ def generated(reference: PocketForGeneration, prompts: list[Prompt], num_steps: 
 def dense_tokens(model: VisionModel, prompts: list[Prompt], num_steps: int) -> list[list[int]]:
     """What the dense model would write, going on where it would stop."""
     decoder: Decoder[int] = Decoder(model, make_method("dense", {}), len(prompts))
-    with torch.inference_mode():
+    with decoder, torch.inference_mode():
         for row, prompt in enumerate(prompts):
             decoder.prefill(Job(row, prompt, 10**6))
         tokens = [[row.ids[0] if row.ids else 9] for row in decoder.rows]

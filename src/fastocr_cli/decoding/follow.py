@@ -33,17 +33,17 @@ class Followed:
 @torch.inference_mode()
 def follow(model: VisionModel, method: Method, prompts: Sequence[Prompt], texts: Sequence[Sequence[int]]) -> Followed:
     """Write `texts` (token ids, at least one a page) after their prompts, all pages in one batch."""
-    decoder: Decoder[int] = Decoder(model, method, len(prompts))
-    for row, prompt in enumerate(prompts):
-        decoder.prefill(Job(row, prompt, max_new_tokens=len(texts[row]) + 1))
     num_tokens = num_agreed = 0
-    for step in range(max(map(len, texts)) - 1):
-        given = [text[min(step, len(text) - 1)] for text in texts]  # a text at its end waits for the others
-        scores = decoder.score(given, [prompt.next_position + step for prompt in prompts])
-        for token, text in zip(scores.argmax(-1).tolist(), texts, strict=True):
-            if step + 1 < len(text):
-                num_tokens += 1
-                num_agreed += token == text[step + 1]
+    with Decoder[int](model, method, len(prompts)) as decoder:
+        for row, prompt in enumerate(prompts):
+            decoder.prefill(Job(row, prompt, max_new_tokens=len(texts[row]) + 1))
+        for step in range(max(map(len, texts)) - 1):
+            given = [text[min(step, len(text) - 1)] for text in texts]  # a text at its end waits for the others
+            scores = decoder.score(given, [prompt.next_position + step for prompt in prompts])
+            for token, text in zip(scores.argmax(-1).tolist(), texts, strict=True):
+                if step + 1 < len(text):
+                    num_tokens += 1
+                    num_agreed += token == text[step + 1]
     reads = [decoder.gaze.visual_kv_read(row) for row in range(len(prompts))]
     coverages = [c for row in range(len(prompts)) if (c := decoder.gaze.coverage(row)) is not None]
     return Followed(

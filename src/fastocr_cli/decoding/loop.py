@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -83,7 +83,10 @@ class Row(Generic[Key]):
 
 
 class Decoder(Generic[Key]):
-    """One model, one method, one batch of rows."""
+    """One model, one method, one batch of rows.
+
+    A context: inside, the model's attention goes through the seam. `write` enters it by itself.
+    """
 
     def __init__(self, model: VisionModel, method: Method, num_rows: int) -> None:
         self.model, self.num_rows = model, num_rows
@@ -96,28 +99,41 @@ class Decoder(Generic[Key]):
         self.again: deque[Job[Key]] = deque()
         """Jobs that go before new ones: loops to be read densely, and what the caller puts here between two pages."""
 
+    def __enter__(self) -> Self:
+        self._attachment = seamed(self.model.text_model, self.seam)
+        self._attachment.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._attachment.__exit__(*failure)
+
     @torch.inference_mode()
     def write(self, jobs: Iterator[Job[Key]]) -> Iterator[Written[Key]]:
         """Write pages as `jobs` gives them, each when it is finished. `jobs` is asked only when a row is free."""
-        while True:
-            while len(self.rows) < self.num_rows and (job := self._next(jobs)):
-                if failed := self._begin(job):
-                    yield failed
-            if not self.rows:
-                return
-            try:
-                self.step()
-            except torch.OutOfMemoryError:
-                self._shrink()
-            for index in reversed(range(len(self.rows))):
-                if self.rows[index].finish_reason is None:
-                    continue
-                written = self._end(index)
-                if written.finish_reason == "loop" and written.job.attempt < MAX_ATTEMPTS:
-                    written.job.attempt += 1
-                    self.again.append(written.job)
-                else:
-                    yield written
+        with self:
+            while True:
+                while len(self.rows) < self.num_rows and (job := self._next(jobs)):
+                    if failed := self._begin(job):
+                        yield failed
+                if not self.rows:
+                    return
+                try:
+                    self.step()
+                except torch.OutOfMemoryError:
+                    self._shrink()
+                yield from self._ended()
+
+    def _ended(self) -> Iterator[Written[Key]]:
+        """Pages at their end leave the batch; one that looped for the first time is read again."""
+        for index in reversed(range(len(self.rows))):
+            if self.rows[index].finish_reason is None:
+                continue
+            written = self._end(index)
+            if written.finish_reason == "loop" and written.job.attempt < MAX_ATTEMPTS:
+                written.job.attempt += 1
+                self.again.append(written.job)
+            else:
+                yield written
 
     def _begin(self, job: Job[Key]) -> Written[Key] | None:
         """Prefill a page; answer with it where it cannot be read at all."""
@@ -152,7 +168,7 @@ class Decoder(Generic[Key]):
         """Read a page's prompt into the next row and write its first token."""
         started = time.perf_counter()
         prompt = job.prompt
-        with seamed(self.model.text_model, self.seam), self.cache.fill(prompt.is_visual):
+        with self.cache.fill(prompt.is_visual):
             hidden = self.model.prefill(prompt, self.cache)
             scores = self.model.logits(hidden[:, -1])
             if not scores.isfinite().all():
@@ -182,7 +198,7 @@ class Decoder(Generic[Key]):
         device = self.model.device
         embeds = self.model.embed(torch.tensor(tokens, device=device)[:, None])
         positions = torch.tensor(places, device=device).expand(self.num_axes, -1)[..., None]
-        with seamed(self.model.text_model, self.seam), self.cache.step():
+        with self.cache.step():
             hidden = self.model.hidden(embeds, positions, self.cache)
         self.gaze.advance()
         return self.model.logits(hidden[:, -1])
