@@ -7,6 +7,7 @@ every row has its own lengths, positions, fixation and guard. Greedy. Knows noth
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
@@ -96,6 +97,7 @@ class Decoder(Generic[Key]):
         self.cache = SlotCache(config.num_hidden_layers, num_rows, model.device)
         self.seam = SlotSeam(self.cache, self.gaze)
         self.rows: list[Row[Key]] = []
+        self._attachment: AbstractContextManager[None] | None = None
         self.again: deque[Job[Key]] = deque()
         """Jobs that go before new ones: loops to be read densely, and what the caller puts here between two pages."""
 
@@ -105,7 +107,9 @@ class Decoder(Generic[Key]):
         return self
 
     def __exit__(self, *failure: Any) -> None:
+        assert self._attachment is not None
         self._attachment.__exit__(*failure)
+        self._attachment = None
 
     @torch.inference_mode()
     def write(self, jobs: Iterator[Job[Key]]) -> Iterator[Written[Key]]:
@@ -166,6 +170,7 @@ class Decoder(Generic[Key]):
 
     def prefill(self, job: Job[Key]) -> None:
         """Read a page's prompt into the next row and write its first token."""
+        assert self._attachment is not None, "enter the decoder first"
         started = time.perf_counter()
         prompt = job.prompt
         with self.cache.fill(prompt.is_visual):
@@ -195,6 +200,7 @@ class Decoder(Generic[Key]):
 
     def score(self, tokens: list[int], places: list[int]) -> Tensor:
         """Scores (rows, vocabulary) of the token after `tokens`, which stand at positions `places`."""
+        assert self._attachment is not None, "enter the decoder first"
         device = self.model.device
         embeds = self.model.embed(torch.tensor(tokens, device=device)[:, None])
         positions = torch.tensor(places, device=device).expand(self.num_axes, -1)[..., None]
