@@ -27,21 +27,21 @@ COLUMNS = [
     "system", "CER text", "median", "word error", "CER Markdown", "TEDS", "formulas exact", "formula CER",
     "pages/min", "kept",
 ]  # fmt: skip
-Texts = dict[str, str]  # page name to Markdown
+Texts = dict[Path, str]  # of each page's file
 
 
-def truths(folder: Path) -> Texts:
+def truths(folder: Path, exclude: str | None) -> dict[Path, str]:
     """The truth of every page that has one; a YAML head is not part of it."""
     found = {}
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.rglob("*")):
         truth = path.with_suffix(".md")
-        if path.suffix in ENDINGS and truth.exists():
+        if path.suffix in ENDINGS and truth.exists() and not (exclude and exclude in path.name):
             text = truth.read_text()
-            found[path.name] = text.split("---\n", 2)[2] if text.startswith("---\n") else text
+            found[path] = text.split("---\n", 2)[2] if text.startswith("---\n") else text
     return found
 
 
-def read_pocket(folder: Path, names: list[str], options: argparse.Namespace, system: str) -> Texts:
+def read_pocket(paths: list[Path], options: argparse.Namespace, system: str) -> Texts:
     extras = system.split("+")[1:]
     config = RunConfig(
         method="fastocr" if "fastocr" in extras else "dense",
@@ -52,8 +52,8 @@ def read_pocket(folder: Path, names: list[str], options: argparse.Namespace, sys
         device="cpu",
         max_new_tokens=options.max_new_tokens,
     )
-    refs = [item for item in find_pages([str(folder / name) for name in names], config) if isinstance(item, PageRef)]
-    return {result.ref.document.path.name: result.raw for result in Reader(config).read(refs)}
+    refs = [item for item in find_pages([str(path) for path in paths], config) if isinstance(item, PageRef)]
+    return {result.ref.document.path: result.raw for result in Reader(config).read(refs)}
 
 
 def picture_of(path: Path, dpi: int) -> Any:
@@ -61,28 +61,28 @@ def picture_of(path: Path, dpi: int) -> Any:
     return document[0].get_pixmap(dpi=dpi)
 
 
-def read_tesseract(folder: Path, names: list[str], *_: object) -> Texts:
+def read_tesseract(paths: list[Path], *_: object) -> Texts:
     """At 300 dpi, which it asks for."""
     texts = {}
-    for name in names:
-        pixmap = picture_of(folder / name, 300)
+    for path in paths:
+        pixmap = picture_of(path, 300)
         run = subprocess.run(["tesseract", "-", "-"], input=pixmap.tobytes("png"), capture_output=True, check=True)
-        texts[name] = run.stdout.decode()
+        texts[path] = run.stdout.decode()
     return texts
 
 
-def read_rapidocr(folder: Path, names: list[str], *_: object) -> Texts:
+def read_rapidocr(paths: list[Path], *_: object) -> Texts:
     """At 200 dpi; its lines from top to bottom."""
     import numpy as np
     from rapidocr import RapidOCR
 
     engine = RapidOCR()
     texts = {}
-    for name in names:
-        pixmap = picture_of(folder / name, 200)
+    for path in paths:
+        pixmap = picture_of(path, 200)
         picture = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, pixmap.n)[..., :3]
         found: Any = engine(picture)
-        texts[name] = "\n".join(found.txts or ())
+        texts[path] = "\n".join(found.txts or ())
     return texts
 
 
@@ -103,25 +103,25 @@ def kept(dense: Texts, pruned: Texts) -> float:
 
 def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
     """All systems on one folder."""
-    truth = truths(folder)
-    names = sorted(truth)[: options.limit]
+    truth = truths(folder, options.exclude)
+    paths = list(truth)[: options.limit]
     results: dict[str, object] = {}
     texts: dict[str, Texts] = {}
-    print(f"\n{folder.name}: {len(names)} pages\n")
+    print(f"\n{folder.name}: {len(paths)} pages\n")
     print("| " + " | ".join(COLUMNS) + " |\n" + "| --- " * len(COLUMNS) + "|")
     for system in options.systems:
         started = time.perf_counter()
-        texts[system] = READERS[system.split("+")[0]](folder, names, options, system)
+        texts[system] = READERS[system.split("+")[0]](paths, options, system)
         minutes = (time.perf_counter() - started) / 60
-        scored = score([(truth[name], texts[system].get(name, "")) for name in names])
+        scored = score([(truth[path], texts[system].get(path, "")) for path in paths])
         dense = texts.get(system.replace("+fastocr", ""))
         share = kept(dense, texts[system]) if dense and "+fastocr" in system else None
-        print(row(system, scored, len(names) / minutes, share), flush=True)
+        print(row(system, scored, len(paths) / minutes, share), flush=True)
         results[system] = {
             **vars(scored),
-            "pages_per_minute": len(names) / minutes,
+            "pages_per_minute": len(paths) / minutes,
             "kept": share,
-            "texts": texts[system],
+            "texts": {path.name: text for path, text in texts[system].items()},
         }
     return results
 
@@ -142,6 +142,7 @@ def main() -> None:
     parser.add_argument("systems", nargs="+")
     parser.add_argument("--pages", nargs="+", type=Path, required=True)
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--exclude", help="leave out files with this in their names")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--max-new-tokens", type=int, default=2500)
     parser.add_argument("--dtype", default="float32")
