@@ -76,6 +76,7 @@ def test_nobody_asked(tmp_path: Path) -> None:
         pytest.param([scan_of(write(SIXTY_WORDS)), write(SIXTY_WORDS, render_mode=3)], id="honest OCR layer"),
         pytest.param([scan_of(write(SIXTY_WORDS)), write(LIE, color=WHITE, fill_opacity=0)], id="clear over a scan"),
         pytest.param([write(LIE, color=WHITE)], id="white on white"),
+        pytest.param([write(LIE, fontsize=1)], id="as fine as dust"),
         pytest.param([write(LIE, color=(0.99,) * 3), outlines(SIXTY_WORDS)], id="nearly white"),
         pytest.param([outlines(SIXTY_WORDS), write(LIE, render_mode=7)], id="as a clip"),
         pytest.param([write(LIE, x=700)], id="beside the page"),

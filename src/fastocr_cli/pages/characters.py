@@ -26,6 +26,8 @@ MIN_SHARE_OF_LINE_MATCH = 0.8
 """A glyph that matches much worse than its line does has been changed."""
 MIN_CONTRAST = 14.0
 """Grey levels between a glyph's ink and its ground."""
+MIN_EM = 3.0
+"""Pixels. What is printed smaller than this is dust to a reader."""
 MAX_CONTESTED_SHARE = 0.25
 """Of a line. Stray overlaps in formulas stay below."""
 MAX_UNMAPPED_SHARE = 0.2
@@ -75,6 +77,7 @@ def _shown(glyphs: Sequence[Glyph], ink: NDArray[np.uint8], grey: NDArray[np.uin
     """(num_glyphs,): whether the picture shows each glyph's shape, and most of its line."""
     match, contrast = _match(ink, grey, np.array([glyph.box for glyph in glyphs]))
     match[contrast < MIN_CONTRAST] = 0.0
+    match[[glyph.size < MIN_EM for glyph in glyphs]] = 0.0
     lines: dict[int, list[int]] = defaultdict(list)
     for index, glyph in enumerate(glyphs):
         lines[glyph.line].append(index)
