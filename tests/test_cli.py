@@ -65,6 +65,36 @@ def test_one_document_to_standard_output(folder: Path) -> None:
 def test_a_bare_file_means_convert(folder: Path) -> None:
     make_pdf(folder / "a.pdf")
     assert fastocr("a.pdf").stdout == fastocr("convert", "a.pdf", "-o", "-").stdout != ""
+    assert fastocr("--pages", "1", "a.pdf").stdout == fastocr("a.pdf").stdout
+
+
+@pytest.mark.parametrize("name", ["b.pdf", "no/such", "x" * 300 + ".pdf"])
+def test_a_file_that_is_not_there_is_no_command(folder: Path, name: str) -> None:
+    result = fastocr(name)
+    assert result.exit_code == ExitCode.INPUT
+    assert name in result.stderr
+
+
+def test_a_mistyped_command_is_no_file() -> None:
+    assert "No such command 'convrt'. Did you mean 'convert'?" in fastocr("convrt").stderr
+    assert "No such option" in fastocr("-v", "models").stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["methods"], ["--version"]], ids=" ".join)
+def test_a_full_disk_under_standard_output(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, stub_engine.__file__, *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == ExitCode.OUTPUT
+    assert done.stderr.splitlines() == ["Error: Cannot write standard output: No space left on device. Make room."]
+
+
+def test_a_folder_that_has_gone(folder: Path) -> None:
+    made = make_pdf(folder / "a.pdf")
+    script = f'mkdir gone; cd gone; rmdir ../gone; "{sys.executable}" "{stub_engine.__file__}" "{made}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60, check=False)
+    assert done.returncode == ExitCode.DONE, done.stderr
 
 
 def test_a_folder_of_results(folder: Path) -> None:

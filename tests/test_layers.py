@@ -20,7 +20,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [
     ["__main__"],
     ["cli"],
-    ["doctor", "options", "plot", "progress"],
+    ["doctor", "options", "plot", "progress", "shell"],
     ["pipeline"],
     ["engine", "output"],
     ["profiling", "reader"],
@@ -35,7 +35,7 @@ LAYERS = [
 RANK = {room: -number for number, rooms in enumerate(LAYERS) for room in rooms}
 
 ROOMS_OF_A_LIBRARY = {
-    "typer": {"cli", "options"},
+    "typer": {"cli", "options", "shell"},
     "rich": {"progress"},
     "pymupdf": {"pages"},
     "huggingface_hub": {"models"},

@@ -7,7 +7,13 @@ import pytest
 from fastocr_cli import settings
 from fastocr_cli.errors import ConfigError
 
-VALID = {"model", "keep", "batch_size", "page_marks", "option"}
+VALID: dict[str, settings.Kind] = {
+    "model": "value",
+    "keep": "value",
+    "batch_size": "value",
+    "page_marks": "switch",
+    "option": "list",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +67,41 @@ def test_bytes_that_are_no_text(folders: Path) -> None:
     (folders / "project" / "fastocr.toml").write_bytes(b"model = '\xff\xfe'")
     with pytest.raises(ConfigError, match="cannot be read"):
         settings.read_files(VALID)
+
+
+def test_a_file_that_cannot_be_seen_is_none(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unreachable = folders / ("x" * 300)  # as a home that may not be entered: asking is an error
+    monkeypatch.setattr(settings, "user_config_path", lambda name: unreachable)
+    write(folders / "project", "keep = 0.2\n")
+    assert settings.read_files(VALID) == {"keep": "0.2"}
+
+
+def test_a_folder_in_place_of_the_file(folders: Path) -> None:
+    (folders / "project" / "fastocr.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        settings.read_files(VALID)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('model = ["a"]', "one number or one word"),
+        ("keep = true", "one number or one word"),
+        ("[keep]\na = 1", "one number or one word"),
+        ('page-marks = "no"', "true or false"),
+        ("[option]\nkeep = [1, 2]", "key = value"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_names_the_file(folders: Path, text: str, expected: str) -> None:
+    write(folders / "project", text)
+    with pytest.raises(ConfigError, match=rf"fastocr\.toml gives .*{expected}"):
+        settings.read_files(VALID)
+
+
+@pytest.mark.parametrize("text", ['option = "warmup=8"', 'option = ["warmup=8"]', "[option]\nwarmup = 8"])
+def test_method_options_in_three_ways(folders: Path, text: str) -> None:
+    write(folders / "project", text)
+    assert settings.read_files(VALID) == {"option": ["warmup=8"]}
 
 
 def test_numbers_or_auto() -> None:

@@ -3,90 +3,22 @@
 Everything heavy is imported inside a command, so that `fastocr --help` answers at once.
 """
 
-import logging
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from fastocr_cli import __version__, options, settings
 from fastocr_cli.config import RunConfig
-from fastocr_cli.errors import ExitCode, FastOCRError, ModelError
+from fastocr_cli.errors import ExitCode
+from fastocr_cli.shell import Commands, print_table, say, set_up_logging
 
-log = logging.getLogger("fastocr")
 NOT_IN_FILES = {"inputs", "password", "verbose", "quiet", "help"}
 SHARED_WITH_PROFILE = ("model", "device", "dtype")
-
-
-class Commands(TyperGroup):
-    """The commands, and the one place where a failure becomes a sentence and an exit code."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`fastocr report.pdf` means `fastocr convert report.pdf`."""
-        if args and args[0] not in self.commands and (args[0] == "-" or Path(args[0]).exists()):
-            args = ["convert", *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.TyperException):
-            raise
-        except KeyboardInterrupt:
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-        except Exception as error:
-            fail(error)
-
-
-def fail(error: Exception) -> NoReturn:
-    """Say what happened and what to do, and leave with the exit code."""
-    if log.isEnabledFor(logging.INFO):
-        traceback.print_exception(error, file=sys.stderr)
-    if isinstance(error, BrokenPipeError):  # `| head` has seen enough
-        raise typer.Exit(ExitCode.DONE)
-    if isinstance(error, ImportError) and error.name and not error.name.startswith("fastocr_cli"):
-        error = ModelError(f"The library {error.name} is missing or broken: {error}.", "Run: fastocr doctor")
-    if isinstance(error, FastOCRError):
-        say(f"Error: {error}")
-        raise typer.Exit(error.exit_code)
-    say(f"Unexpected error: {type(error).__name__}: {error}", "Run it again with -v and report what it shows.")
-    raise typer.Exit(ExitCode.UNEXPECTED)
-
-
-def say(*lines: str) -> None:
-    """Messages go to standard error."""
-    for line in lines:
-        print(line, file=sys.stderr)
-
-
-class ToStandardError(logging.Handler):
-    """Looks standard error up for each record, so that a running bar can step aside."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        say(self.format(record))
-
-
-def set_up_logging(verbose: int, quiet: bool = False) -> None:
-    """-v and -vv tell more, -q tells only errors."""
-    log.setLevel(logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
-    if not log.handlers:
-        log.addHandler(ToStandardError())
-
-
-def print_table(rows: Iterable[Sequence[str]]) -> None:
-    """Aligned columns on standard output, the last one as long as it likes."""
-    lines = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
 
 app = typer.Typer(
     cls=Commands,
@@ -105,6 +37,10 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def kind_of_option(parameter: Any) -> settings.Kind:
+    return "list" if parameter.multiple else "switch" if parameter.is_flag else "value"
+
+
 @app.callback()
 def read_settings(
     ctx: typer.Context,
@@ -115,7 +51,8 @@ def read_settings(
     """PDFs and images to Markdown, with a vision-language model that looks only where it reads."""
     if ctx.invoked_subcommand in ("convert", "profile"):
         commands: Any = ctx.command
-        known = {parameter.name for parameter in commands.commands["convert"].params} - NOT_IN_FILES
+        parameters = commands.commands["convert"].params
+        known = {p.name: kind_of_option(p) for p in parameters if p.name not in NOT_IN_FILES}
         values = settings.read_files(known)
         shared = {name: values[name] for name in SHARED_WITH_PROFILE if name in values}
         ctx.default_map = {"convert": values, "profile": shared}

@@ -4,10 +4,7 @@ import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import NamedTuple
-
-from platformdirs import user_config_path
 
 from fastocr_cli import __version__, settings
 from fastocr_cli.errors import FastOCRError
@@ -78,13 +75,11 @@ def _cache() -> Finding:
     from fastocr_cli.pruning.focal import cache_folder
 
     folder = cache_folder()
-    standing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    standing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
     if os.access(standing, os.W_OK):
         return Finding("cache", str(folder))
     return Finding("cache", f"{folder} (not writable: profiles cannot be saved; set FASTOCR_CACHE)")
 
 
 def _settings_files() -> list[Finding]:
-    folders = (Path.cwd(), user_config_path("fastocr"))
-    paths = [folder / settings.FILE_NAME for folder in folders]
-    return [Finding("settings", str(path)) for path in paths if path.is_file()]
+    return [Finding("settings", os.path.abspath(path)) for path in settings.files() if os.path.isfile(path)]

@@ -4,10 +4,11 @@ A flag wins over a `FASTOCR_*` environment variable, that over `fastocr.toml` of
 `fastocr.toml` of the user's configuration folder, that over the default in `RunConfig`. Knows nothing of Typer.
 """
 
+import os
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from platformdirs import user_config_path
 
@@ -16,24 +17,32 @@ from fastocr_cli.errors import ConfigError
 FILE_NAME = "fastocr.toml"
 AUTO = "auto"
 
+Kind = Literal["value", "switch", "list"]
+"""What an option takes: one value, yes or no, or several values."""
 
-def read_files(valid: Collection[str]) -> dict[str, Any]:
+
+def files() -> tuple[Path, Path]:
+    """Where settings are looked for: the user's file, then that of the current folder, which wins."""
+    return user_config_path("fastocr") / FILE_NAME, Path(FILE_NAME)
+
+
+def read_files(valid: Mapping[str, Kind]) -> dict[str, Any]:
     """Values of both settings files by option name with underscores, the current folder's winning key by key.
 
     Raises:
-        ConfigError: a file that is no TOML, or a key that is not in `valid`.
+        ConfigError: a file that is no TOML, a key that is not in `valid`, or a value of another kind.
     """
     values: dict[str, Any] = {}
-    for folder in (user_config_path("fastocr"), Path.cwd()):
-        values |= _read_file(folder / FILE_NAME, valid)
+    for path in files():
+        values |= _read_file(path, valid)
     return values
 
 
-def _read_file(path: Path, valid: Collection[str]) -> dict[str, Any]:
+def _read_file(path: Path, valid: Mapping[str, Kind]) -> dict[str, Any]:
+    if not os.path.lexists(path):  # also where its folder may not be entered: such a file was never ours to read
+        return {}
     try:
         text = path.read_text("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", "Mend it or remove it.") from error
     try:
@@ -46,17 +55,39 @@ def _read_file(path: Path, valid: Collection[str]) -> dict[str, Any]:
         if name not in valid:
             names = ", ".join(sorted(known.replace("_", "-") for known in valid))
             raise ConfigError(f"{path} has an unknown key {key!r}.", f"Valid keys are: {names}.")
-        values[name] = _as_given_on_the_command_line(value)
+        if not _fits(value, valid[name]):
+            raise ConfigError(f"{path} gives {key} as {value!r}.", EXPECTED[valid[name]])
+        values[name] = _as_given_on_the_command_line(value, valid[name])
     return values
 
 
-def _as_given_on_the_command_line(value: Any) -> Any:
+EXPECTED: dict[Kind, str] = {
+    "value": "Give one number or one word in quotes.",
+    "switch": "Give true or false.",
+    "list": "Give a table, key = value, each on a line of its own.",
+}
+
+
+def _fits(value: Any, kind: Kind) -> bool:
+    match kind:
+        case "switch":
+            return isinstance(value, bool)
+        case "value":
+            return not isinstance(value, bool | list | dict)
+        case "list":
+            items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+            return not any(isinstance(item, list | dict) for item in items)
+
+
+def _as_given_on_the_command_line(value: Any, kind: Kind) -> Any:
     """A table of method options becomes `key=value` items; a number or word becomes its text."""
-    if isinstance(value, dict):
-        return [f"{key}={_as_given_on_the_command_line(item)}" for key, item in value.items()]
-    if isinstance(value, bool):
+    if kind == "switch":
         return value
-    return [str(item) for item in value] if isinstance(value, list) else str(value)
+    if kind == "value":
+        return str(value)
+    if isinstance(value, dict):
+        return [f"{key}={item}" for key, item in value.items()]
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
 
 
 def parse_number_or_auto(name: str, text: str) -> float | None:

@@ -28,8 +28,8 @@ def find_checkpoint(name: str) -> Checkpoint:
     """
     if name in CHECKPOINTS:
         return CHECKPOINTS[name]
-    folder = Path(name).expanduser()
-    if name and folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if name and os.path.isdir(folder):
         row = _row_like(folder.resolve().name, family_of(folder))
         return replace(row, name=folder.resolve().name, repo="", revision="local", folder=folder.resolve())
     repo, _, revision = name.partition("@")
@@ -140,7 +140,7 @@ def _local_folder(checkpoint: Checkpoint) -> Path | None:
 
 def missing_files(folder: Path) -> list[str]:
     """Files that reading needs and that are not there: half a download shows here."""
-    missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).exists()]
+    missing = [name for name in ("config.json", "tokenizer.json") if not os.path.exists(folder / name)]
     weights = {path.name for path in folder.glob("*.safetensors")}
     try:
         wanted = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())

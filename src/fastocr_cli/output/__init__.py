@@ -3,6 +3,7 @@
 Knows how `-o` chooses among them; formats are rows of `FORMATS`.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -49,8 +50,9 @@ def open_writer(config: RunConfig, inputs: Sequence[str]) -> Writer:
         _check_single(inputs, "Standard output takes one document", "Give a folder with -o.")
         return StdoutWriter(config)
     format_name = _format_of(config.output)
-    if format_name is None or config.output.is_dir():
-        if config.output.exists() and not config.output.is_dir():
+    is_folder = os.path.isdir(config.output)
+    if format_name is None or is_folder:
+        if os.path.exists(config.output) and not is_folder:
             raise OutputError(f"{config.output} is a file.", "Give a folder with -o, or a file that ends in .md.")
         return FolderWriter(config, config.output, config.format)
     if config.format not in (RunConfig.format, format_name):
@@ -69,6 +71,5 @@ def _check_single(inputs: Sequence[str], why: str, hint: str) -> None:
     if len(inputs) > 1:
         raise ConfigError(f"{why}, but there are {len(inputs)} inputs.", hint)
     for name in inputs:
-        path = Path(name)
-        if path.is_dir() or (not path.exists() and any(c in name for c in "*?[")):
+        if os.path.isdir(name) or (not os.path.exists(name) and any(c in name for c in "*?[")):
             raise ConfigError(f"{why}, but {name} may hold many.", hint)

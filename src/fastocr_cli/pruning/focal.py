@@ -6,6 +6,7 @@ Knows how a profile is kept and found. How it is measured is `profiling.py`'s bu
 import json
 import os
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -76,8 +77,9 @@ def load(checkpoint: str) -> FocalProfile | None:
     """
     shipped = files("fastocr_cli.pruning") / "profiles" / file_name(checkpoint)
     for path in (profile_path(checkpoint), shipped):
-        if path.is_file():
-            return _read(path)
+        with suppress(OSError):  # a cache that may not be entered holds nothing for this user
+            if path.is_file():
+                return _read(path)
     return None
 
 
@@ -87,7 +89,7 @@ def _read(path: Any) -> FocalProfile:
         profile = FocalProfile(
             **{**values, "focal": tuple(values["focal"]), "image_share": tuple(values["image_share"])}
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ModelError(f"{path} is not a profile.", "Delete it and run: fastocr profile --model NAME") from error
     if not profile.focal or profile.version != VERSION:
         raise ModelError(f"{path} is of another version.", "Delete it and run: fastocr profile --model NAME")
