@@ -1,5 +1,7 @@
 """Cases FL-02, FL-05, FL-06, FL-09, FL-11: PDF pages as a viewer shows them, or a plain word on why not."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pymupdf
@@ -177,3 +179,12 @@ def test_the_message_has_no_engine_numbers(tmp_path: Path) -> None:
     assert "code=" not in str(caught.value)
     with pytest.raises(PageError, match="no page 9"):
         draw(path, 9)
+
+
+def test_no_runtime_comes_along_that_keeps_records_of_its_use() -> None:
+    code = (
+        "import sys, fastocr_cli.pages.pdf\n"
+        "unwanted = {'onnxruntime', 'pymupdf.layout', 'pymupdf4llm'} & set(sys.modules)\n"
+        "sys.exit(str(unwanted) if unwanted else 0)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymupdf
 from numpy.typing import NDArray
-from pymupdf import mupdf
+
+from fastocr_cli.pages.mupdf import mupdf, pymupdf
 
 _FLAGS = (
     pymupdf.TEXT_PRESERVE_WHITESPACE  # ligatures are not preserved: they come as letters, as in training

@@ -1,6 +1,6 @@
 """PDF files: how many pages, and what each looks like.
 
-This file and glyphs.py are the only ones that know PyMuPDF. Not safe for threads: files.py holds the lock.
+This file and glyphs.py are the only ones that use PyMuPDF. Not safe for threads: files.py holds the lock.
 """
 
 # mypy: allow-untyped-calls
@@ -8,13 +8,13 @@ This file and glyphs.py are the only ones that know PyMuPDF. Not safe for thread
 import re
 from pathlib import Path
 
-import pymupdf
 from PIL import Image
 
 from fastocr_cli.errors import InputError, PageError
 from fastocr_cli.pages.characters import visible_characters
 from fastocr_cli.pages.glyphs import read_text_layer
 from fastocr_cli.pages.ink import is_blank
+from fastocr_cli.pages.mupdf import pymupdf
 from fastocr_cli.pages.refs import PageImage, Resolution
 from fastocr_cli.pages.size import POINTS_PER_INCH, page_scale
 
@@ -47,15 +47,23 @@ class PdfFile:
             self.num_pages = self._document.page_count
         except InputError:
             raise
+        except pymupdf.FileDataError as error:  # its own words hold no more than the path
+            raise self._not_a_pdf(source) from error
         except _ERRORS as error:
             raise InputError(f"{source} is damaged: {_reason(error)}.", "Ask for the file again.") from error
-        if not self._document.is_pdf or self.num_pages < 1:
+        if not self._document.is_pdf:  # a web page, as a rule
+            raise self._not_a_pdf(source)
+        if self.num_pages < 1:
             raise InputError(f"{source} is damaged: no page can be found in it.", "Ask for the file again.")
         repaired = self._document.is_repaired
         self.notes: tuple[str, ...] = ()
         if repaired:
             self.notes = (f"{source} is damaged; it was repaired, and pages may be missing.",)
         _take_messages()
+
+    @staticmethod
+    def _not_a_pdf(source: str) -> InputError:
+        return InputError(f"{source} is no PDF, or damaged beyond repair.", "Ask for the file again.")
 
     def _unlock(self, password: str | None, source: str) -> None:
         if not self._document.needs_pass:
