@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pymupdf
@@ -115,7 +116,9 @@ def test_a_linked_folder_is_followed_once(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("empty.pdf", b"", "empty"),
-        ("note.pdf", b"just some words", "damaged"),
+        ("note.pdf", b"just some words", "is no PDF, or damaged beyond repair."),
+        ("login.pdf", b"<html>Please log in</html>", "is no PDF, or damaged beyond repair."),
+        ("torn.pdf", b"%PDF-1.7\n1 0 ob", "is no PDF, or damaged beyond repair."),
         ("note.txt", b"just some words", "neither a PDF nor an image"),
         ("d.png", b"", "empty"),
         ("e.jpg", b"<html>", "neither a PDF nor an image"),
@@ -235,6 +238,9 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert problem(refs("-")).startswith("- is")
     monkeypatch.setattr(sys, "stdin", None)
     assert "closed" in problem(refs("-"))
+    monkeypatch.setattr(sys, "stdin", Stdin(document))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert "TMPDIR" in problem(refs("-"))
 
 
 def test_documents_are_opened_only_when_their_turn_comes(tmp_path: Path) -> None:

@@ -87,10 +87,10 @@ def _count(candidate: Candidate, name: str, spans: tuple[Span, ...], password: s
 
 def _spool(candidate: Candidate) -> Path:
     """Standard input or a pipe, read once into a file that lives as long as this process."""
-    folder = Path(tempfile.mkdtemp(prefix="fastocr-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "stdin"
     try:
+        folder = Path(tempfile.mkdtemp(prefix="fastocr-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = folder / "stdin"
         if candidate.path != STDIN:
             with open(candidate.path, "rb") as source, open(path, "wb") as target:
                 shutil.copyfileobj(source, target)
@@ -99,8 +99,9 @@ def _spool(candidate: Candidate) -> Path:
         else:
             with open(path, "wb") as target:
                 shutil.copyfileobj(sys.stdin.buffer, target)
-    except OSError as error:
-        raise InputError(f"{candidate.source} cannot be read: {error.strerror}.", "Give a file instead.") from error
+    except OSError as error:  # most often no room: it is kept in a temporary file
+        hint = "Give a file instead, or set TMPDIR to a folder with room."
+        raise InputError(f"{candidate.source} cannot be read: {error.strerror}.", hint) from error
     return path
 
 
