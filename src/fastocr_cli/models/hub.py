@@ -14,6 +14,7 @@ from fastocr_cli.models import CHECKPOINTS, FAMILIES, Checkpoint
 
 WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.jinja", "*.model")
 """What a download takes: never code."""
+NETWORK_TIMEOUT_S = 20
 INDEX = "model.safetensors.index.json"
 
 
@@ -175,8 +176,7 @@ def download(checkpoint: Checkpoint) -> Path:
     """
     if not checkpoint.repo:
         return require_folder(checkpoint)
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub import constants, model_info, snapshot_download
 
     if constants.HF_HUB_OFFLINE:  # said at once: the hub's own message speaks of caches
         folder = find_folder(checkpoint)
@@ -184,12 +184,14 @@ def download(checkpoint: Checkpoint) -> Path:
             hint = "Unset HF_HUB_OFFLINE, then run it again."
             raise ModelError(f"The weights of {checkpoint.name} cannot be fetched: HF_HUB_OFFLINE is set.", hint)
         return folder
+    repo, revision = checkpoint.repo, checkpoint.revision
     try:
-        return Path(snapshot_download(checkpoint.repo, revision=checkpoint.revision, allow_patterns=list(WEIGHTS)))
-    except (OSError, HfHubHTTPError, ValueError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
+        model_info(repo, revision=revision, timeout=NETWORK_TIMEOUT_S)  # asked once: a download tries for half a minute
+        return Path(snapshot_download(repo, revision=revision, allow_patterns=list(WEIGHTS)))
+    except Exception as error:  # the hub's, its HTTP library's, the disk's: they have no class in common
+        reason = str(error).partition("\n")[0].rstrip(". ")
         raise ModelError(
-            f"The weights of {checkpoint.name} cannot be fetched: {reason}",
+            f"The weights of {checkpoint.name} cannot be fetched: {reason}.",
             "Check the network and the name, then run it again: what was fetched is kept.",
         ) from error
 
