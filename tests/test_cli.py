@@ -145,6 +145,9 @@ def test_an_unexpected_error_is_one_line_and_code_1(folder: Path) -> None:
         (("a.pdf", "--progress", "loud"), "auto, rich, json, none"),
         (("a.pdf", "--method", "nix"), "dense, fastocr"),
         (("a.pdf", "--prompt", "@nowhere.txt"), "nowhere.txt"),
+        (("a.pdf", "--gpus", "0,0"), "numbers such as 0,1"),
+        (("a.pdf", "--gpus", "cuda:0"), "numbers such as 0,1"),
+        (("a.pdf", "--gpus", "all", "--device", "cuda"), "Leave one out"),
     ],
 )
 def test_usage(folder: Path, arguments: tuple[str, ...], expected: str) -> None:

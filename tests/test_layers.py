@@ -23,6 +23,7 @@ LAYERS = [
     ["doctor", "options", "plot", "progress", "shell"],
     ["pipeline"],
     ["engine", "output"],
+    ["engine_processes"],
     ["profiling", "reader"],
     ["decoding"],
     ["models", "pruning"],
@@ -132,7 +133,7 @@ def test_the_command_answers_without_torch(arguments: list[str]) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("module", ["cli", "config", "models", "pruning", "pipeline", "progress"])
+@pytest.mark.parametrize("module", ["cli", "config", "models", "pruning", "pipeline", "progress", "engine_processes"])
 def test_tables_and_pipeline_import_no_torch(module: str) -> None:
     code = f"import sys, fastocr_cli.{module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,5 +1,6 @@
 """RunConfig: everything a run was asked to do. Each default is written here and nowhere else."""
 
+import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,19 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 BESIDE_THE_TEXT = frozenset(
-    ("output", "pages", "batch_size", "device", "overwrite", "shard", "fail_on", "page_marks", "password", "format")
+    (
+        "output",
+        "pages",
+        "batch_size",
+        "device",
+        "gpus",
+        "overwrite",
+        "shard",
+        "fail_on",
+        "page_marks",
+        "password",
+        "format",
+    )
 )
 """Settings that change where and how pages are read and written, not what they say."""
 
@@ -41,6 +54,8 @@ class RunConfig:
     batch_size: int | None = None
     """Pages decoded together; None chooses by device and model."""
     device: str = "auto"
+    gpus: str | None = None
+    """`all` or numbers such as `0,1`: a process on each of these accelerators. None reads in this process."""
     dtype: str = "auto"
     dpi: float | None = None
     """None renders at the resolution that the model was trained on."""
@@ -65,6 +80,9 @@ class RunConfig:
         self._check_range("batch_size", self.batch_size is None or self.batch_size >= 1, "1 or more")
         self._check_range("dpi", self.dpi is None or 10 <= self.dpi <= 1200, "from 10 to 1200")
         self._check_range("max_new_tokens", self.max_new_tokens is None or self.max_new_tokens >= 1, "1 or more")
+        self._check_range("gpus", self.gpus is None or names_gpus(self.gpus), "all, or numbers such as 0,1, each once")
+        if self.gpus is not None and self.device != "auto":
+            raise ConfigError("gpus and device are both given.", "Leave one out: device is for reading on just one.")
         if self.shard is not None:
             index, num_shards = self.shard
             self._check_range("shard", 1 <= index <= num_shards, "I/N with I from 1 to N")
@@ -76,3 +94,13 @@ class RunConfig:
     def fingerprint(self) -> dict[str, Any]:
         """The settings that change a page's text: pages read under another set must not be mixed with these."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in BESIDE_THE_TEXT}
+
+
+def names_gpus(text: str) -> bool:
+    """`all`, or numbers with commas between them, none twice."""
+    if text == "all":
+        return True
+    if not re.fullmatch(r"[0-9]+(,[0-9]+)*", text):
+        return False
+    numbers = [int(number) for number in text.split(",")]
+    return len(set(numbers)) == len(numbers)

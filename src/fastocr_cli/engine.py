@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from fastocr_cli.config import RunConfig
+from fastocr_cli.engine_processes import ProcessEngine
 from fastocr_cli.models import hub
 from fastocr_cli.pages import PageRef, PageResult
 
@@ -44,5 +45,5 @@ class LocalEngine:
 
 
 def open_engine(config: RunConfig) -> Engine:
-    """The engine that `config` asks for: so far there is one."""
-    return LocalEngine(config)
+    """The engine that `config` asks for."""
+    return LocalEngine(config) if config.gpus is None else ProcessEngine(config)

@@ -80,6 +80,10 @@ Overwrite = Annotated[bool, flag(OUTPUT, "--overwrite", help="Read pages again t
 
 BatchSize = Annotated[str, flag(RUNNING, "--batch-size", help="Pages decoded together.", metavar="auto|N")]
 Device = Annotated[str, flag(RUNNING, "--device", help="auto, cpu, cuda, cuda:1 or mps.", metavar="DEVICE")]
+Gpus = Annotated[
+    str | None,
+    flag(RUNNING, "--gpus", help="Read on several GPUs, a process on each.", metavar="all|0,1,...", show_default=False),
+]
 Dtype = Annotated[str, flag(RUNNING, "--dtype", help="Number type of the model.")]
 Shard = Annotated[
     str | None, flag(RUNNING, "--shard", help="Read only the I-th of every N pages.", metavar="I/N", show_default=False)

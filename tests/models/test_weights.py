@@ -24,6 +24,41 @@ def test_a_device_that_is_not_there(name: str) -> None:
     assert caught.value.exit_code == ExitCode.USAGE
 
 
+class Gpus:
+    """What torch says of accelerators on a machine with `num_there` of them."""
+
+    def __init__(self, num_there: int) -> None:
+        self.num_there = num_there
+
+    def current_accelerator(self, check_available: bool) -> torch.device | None:
+        return torch.device("cuda") if self.num_there else None
+
+    def device_count(self) -> int:
+        return self.num_there
+
+
+@pytest.mark.parametrize(
+    ("num_there", "gpus", "expected"),
+    [
+        (3, "all", "cuda:0 cuda:1 cuda:2"),
+        (3, "2,0", "cuda:2 cuda:0"),
+        (1, "all", "cuda:0"),
+        (2, "1,2", "There is no GPU 2: here are 2, counted from 0. Try --gpus all."),
+        (1, "1", "There is no GPU 1: here is one, number 0."),
+        (0, "all", "torch finds no GPU on this machine. Leave --gpus out"),
+        (0, "0", "torch finds no GPU on this machine."),
+    ],
+)
+def test_gpus_by_number(monkeypatch: pytest.MonkeyPatch, num_there: int, gpus: str, expected: str) -> None:
+    monkeypatch.setattr(torch, "accelerator", Gpus(num_there))
+    if expected.startswith("cuda"):
+        assert weights.choose_devices(gpus) == expected.split()
+        return
+    with pytest.raises(ConfigError) as caught:
+        weights.choose_devices(gpus)
+    assert str(caught.value).startswith(expected)
+
+
 def test_number_types() -> None:
     cpu = torch.device("cpu")
     assert weights.choose_dtype("auto", cpu) == torch.float32

@@ -43,6 +43,23 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def choose_devices(gpus: str) -> list[str]:
+    """The accelerators that `all`, or numbers such as `0,1`, name on this machine.
+
+    Raises:
+        ConfigError: there is none, or not each of these.
+    """
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if accelerator is None:
+        raise ConfigError("torch finds no GPU on this machine.", "Leave --gpus out, or run: fastocr doctor")
+    num_there = torch.accelerator.device_count()
+    numbers = list(range(num_there)) if gpus == "all" else [int(number) for number in gpus.split(",")]
+    if absent := [number for number in numbers if number >= num_there]:
+        there = "is one, number 0" if num_there == 1 else f"are {num_there}, counted from 0"
+        raise ConfigError(f"There is no GPU {absent[0]}: here {there}.", "Try --gpus all.")
+    return [f"{accelerator.type}:{number}" for number in numbers]
+
+
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     """`auto`: bfloat16 where the accelerator has it, else float16; float32 on a CPU."""
     if name != "auto":
