@@ -110,3 +110,19 @@ def test_the_seam_is_gone_after_an_error(tiny_pocket: VisionModel) -> None:
     assert tiny_pocket.text_config._attn_implementation == before
     assert not any(hasattr(module, "fastocr_seam") for module in tiny_pocket.text_model.modules())
     make_prompt(tiny_pocket, 4, 0)  # the model is as usable as before
+
+
+def test_a_seam_within_a_seam(tiny_pocket: VisionModel) -> None:
+    decoder = tiny_pocket.text_model
+    gaze = Gaze(Layout(4, "tiny", torch.device("cpu")))
+    outer, inner = (SlotSeam(SlotCache(4, 1, torch.device("cpu")), gaze) for _ in range(2))
+
+    def seams() -> set[object]:
+        return {vars(module)["fastocr_seam"] for module in decoder.modules() if "fastocr_seam" in vars(module)}
+
+    with seamed(decoder, outer):
+        with seamed(decoder, inner):
+            assert seams() == {inner}
+        assert seams() == {outer}
+        assert decoder.config._attn_implementation == NAME
+    assert seams() == set()

@@ -171,6 +171,7 @@ AttentionMaskInterface.register(NAME, sdpa_mask)  # without it transformers buil
 def seamed(text_model: nn.Module, seam: Seam) -> Iterator[None]:
     """Inside, every attention layer of the decoder goes through `seam`; after, all is as before, also on error."""
     modules = [module for module in text_model.modules() if hasattr(module, "layer_idx") and hasattr(module, "q_proj")]
+    seams = [getattr(module, "fastocr_seam", None) for module in modules]  # attached within attached
     before = text_model.config._attn_implementation  # type: ignore[union-attr]
     text_model.set_attn_implementation(NAME)  # type: ignore[operator]
     for module in modules:
@@ -178,6 +179,9 @@ def seamed(text_model: nn.Module, seam: Seam) -> Iterator[None]:
     try:
         yield
     finally:
-        for module in modules:
-            del module.fastocr_seam
+        for module, earlier in zip(modules, seams, strict=True):
+            if earlier is None:
+                del module.fastocr_seam
+            else:
+                module.fastocr_seam = earlier
         text_model.set_attn_implementation(before)  # type: ignore[operator]

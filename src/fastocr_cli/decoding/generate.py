@@ -33,11 +33,13 @@ def attached(model: nn.Module, method: Method | str = "fastocr", **options: obje
     Raises:
         ConfigError: an unknown method or option, or a model without image tokens.
     """
-    image_token_id = getattr(model.config, "image_token_id", None)
+    image_token_id = getattr(getattr(model, "config", None), "image_token_id", None)
     if image_token_id is None:
         raise ConfigError(f"{type(model).__name__} names no image_token_id in its configuration.")
     if isinstance(method, str):
         method = make_method(method, {key: str(value) for key, value in options.items()})
+    elif options:
+        raise ConfigError("A method that is made already takes no options.", "Give its name with them, or set them on it.")
     decoder = text_decoder(model)
     seam = GenerateSeam(decoder, method, profile_key(str(model.name_or_path)))
 
