@@ -38,6 +38,14 @@ def test_every_page_once_and_in_the_right_place(
         assert [f"Text of {name}, page {n}." in text for n in range(1, 6)] == [n <= num_pages for n in range(1, 6)]
 
 
+def test_one_path_is_one_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr("fastocr_cli.pipeline.find_pages", lambda inputs, config: seen.append(inputs) or iter(()))
+    for inputs in ("a.pdf", Path("a.pdf"), ["a.pdf"], (Path("a.pdf"),)):
+        convert(inputs, RunConfig(output=str(tmp_path / "out")))  # type: ignore[arg-type]  # text is a path too
+    assert seen == [["a.pdf"]] * 4
+
+
 def test_nothing_left_to_read_loads_no_model(
     monkeypatch: pytest.MonkeyPatch, config: RunConfig, two: list[Document]
 ) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from os import PathLike, fspath
 from typing import Protocol
 
 from fastocr_cli.config import RunConfig
@@ -125,19 +126,22 @@ class Interrupted(KeyboardInterrupt):
         self.summary = summary
 
 
-def convert(inputs: Sequence[str], config: RunConfig, events: Events | None = None) -> Summary:
+def convert(
+    inputs: str | PathLike[str] | Sequence[str | PathLike[str]], config: RunConfig, events: Events | None = None
+) -> Summary:
     """Turn every page of `inputs` into Markdown; a page or file that fails is in the summary.
 
     Raises:
         FastOCRError: what dooms the whole run (no input, no model, an output that cannot be written).
         Interrupted: Ctrl-C; what was finished is on disk.
     """
+    names = [fspath(name) for name in ([inputs] if isinstance(inputs, str | PathLike) else inputs)]
     events = events or Silent()
     summary = Summary()
     started = time.perf_counter()
     try:
-        with open_writer(config, inputs) as writer:
-            pages = Unread(find_pages(inputs, config), writer, summary, events)
+        with open_writer(config, names) as writer:
+            pages = Unread(find_pages(names, config), writer, summary, events)
             first = list(islice(pages, 1))  # a run with nothing left to read loads no model
             if first:
                 _read(chain(first, pages), pages, config)

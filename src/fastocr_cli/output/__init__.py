@@ -49,16 +49,17 @@ def open_writer(config: RunConfig, inputs: Sequence[str]) -> Writer:
             raise ConfigError("--shard splits a run among processes; standard output is one.", "Give a folder with -o.")
         _check_single(inputs, "Standard output takes one document", "Give a folder with -o.")
         return StdoutWriter(config)
-    format_name = _format_of(config.output)
-    is_folder = os.path.isdir(config.output)
+    output = Path(config.output)  # from Python it may come as text
+    format_name = _format_of(output)
+    is_folder = os.path.isdir(output)
     if format_name is None or is_folder:
-        if os.path.exists(config.output) and not is_folder:
-            raise OutputError(f"{config.output} is a file.", "Give a folder with -o, or a file that ends in .md.")
-        return FolderWriter(config, config.output, config.format)
+        if os.path.exists(output) and not is_folder:
+            raise OutputError(f"{output} is a file.", "Give a folder with -o, or a file that ends in .md.")
+        return FolderWriter(config, output, config.format)
     if config.format not in (RunConfig.format, format_name):
-        raise ConfigError(f"{config.output} does not end like --format {config.format}.", "Leave one of them out.")
-    _check_single(inputs, f"{config.output} is one file", "Give a folder: -o out/")
-    return FolderWriter(config, config.output.parent, format_name, single=config.output.stem)
+        raise ConfigError(f"{output} does not end like --format {config.format}.", "Leave one of them out.")
+    _check_single(inputs, f"{output} is one file", "Give a folder: -o out/")
+    return FolderWriter(config, output.parent, format_name, single=output.stem)
 
 
 def _format_of(path: Path) -> str | None:
