@@ -380,6 +380,12 @@ def test_profile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads((folder / "cache" / "profiles" / "pocket@main.json").read_text())["focal"] == [0, 2]
     assert Image.open(folder / "profile.png").width > 500
     assert fastocr("profile", "--plot", "profile.nix").exit_code == ExitCode.OUTPUT
+    monkeypatch.setenv("FASTOCR_CACHE", str(folder / "profile.png"))
+    asked.clear()
+    result = fastocr("profile")
+    assert result.exit_code == ExitCode.OUTPUT
+    assert "Set FASTOCR_CACHE" in result.stderr
+    assert asked == []  # said before anything is measured
 
 
 def test_doctor() -> None:

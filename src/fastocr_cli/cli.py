@@ -149,13 +149,18 @@ def profile(
     plot: options.Plot = None,
     device: options.Device = RunConfig.device,
     dtype: options.Dtype = RunConfig.dtype,
+    password: options.Password = RunConfig.password,
     verbose: options.Verbose = 0,
 ) -> None:
     """Measure which layers of a model look at the page, choose the focal ones, and save the choice."""
     set_up_logging(verbose)
+    from fastocr_cli.models import hub
+    from fastocr_cli.pruning import focal
+
+    focal.check_writable(hub.find_checkpoint(model).key)
     from fastocr_cli.profiling import measure
 
-    measured = measure(pages_from or [], RunConfig(model=model, device=device, dtype=dtype), say)
+    measured = measure(pages_from or [], RunConfig(model=model, device=device, dtype=dtype, password=password), say)
     rows = [("LAYER", "ATTENTION ON THE IMAGE", "")]
     for layer, share in enumerate(measured.image_share):
         rows.append((str(layer), f"{share:.1%}", "focal" if layer in measured.focal else ""))

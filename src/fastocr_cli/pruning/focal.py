@@ -6,11 +6,13 @@ Knows how a profile is kept and found. How it is measured is `profiling.py`'s bu
 import json
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from platformdirs import user_cache_path
@@ -40,17 +42,39 @@ class FocalProfile:
             OutputError: the folder cannot be written.
         """
         path = profile_path(self.checkpoint)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
             temporary = path.with_suffix(f".{os.getpid()}.tmp")
             temporary.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
             temporary.replace(path)
-        except OSError as error:
-            raise OutputError(
-                f"The profile cannot be written to {path}: {error.strerror}.", "Set FASTOCR_CACHE to another folder."
-            ) from error
         load.cache_clear()
         return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """The folder of `path` is there, and what goes wrong inside is told with what to do.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"The profile cannot be written to {path}: {error.strerror}.", "Set FASTOCR_CACHE to another folder."
+        ) from error
+
+
+def check_writable(checkpoint: str) -> None:
+    """Prove that a profile of this checkpoint can be saved, before it is measured for nothing.
+
+    Raises:
+        OutputError: it cannot.
+    """
+    path = profile_path(checkpoint)
+    with writing(path):
+        TemporaryFile(dir=path.parent).close()
 
 
 def cache_folder() -> Path:
