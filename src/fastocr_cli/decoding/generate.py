@@ -39,9 +39,7 @@ def attached(model: nn.Module, method: Method | str = "fastocr", **options: obje
     if isinstance(method, str):
         method = make_method(method, {key: str(value) for key, value in options.items()})
     elif options:
-        raise ConfigError(
-            "A method that is made already takes no options.", "Give its name with them."
-        )
+        raise ConfigError("A method that is made already takes no options.", "Give its name with them.")
     decoder = text_decoder(model)
     seam = GenerateSeam(decoder, method, profile_key(str(model.name_or_path)))
 
