@@ -15,7 +15,7 @@ from fastocr_cli.pages.refs import PageRef, PageResult
 
 
 class StubEngine:
-    """`fail`, `cut`, `print`, `boom`, `stop`, `term`, `slow` in a document's name make its pages do so."""
+    """`fail`, `cut`, `warn`, `print`, `boom`, `stop`, `term`, `slow` in a document's name make its pages do so."""
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
@@ -47,6 +47,7 @@ class StubEngine:
             ref,
             markdown=f"text of page {ref.number} ✓ 中\n",
             finish_reason="length" if "cut" in name else "stop",
+            warnings=("half of it is missing",) if "warn" in name else (),
             num_new_tokens=7,
             visual_kv_read=0.25,
         )

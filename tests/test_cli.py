@@ -300,6 +300,17 @@ def test_the_final_table(folder: Path) -> None:
     assert "25.0 % of dense" in " ".join(lines)
 
 
+def test_warnings_are_counted_and_told_when_asked(folder: Path) -> None:
+    make_pdf(folder / "warn.pdf", 2)
+    result = fastocr("convert", "warn.pdf", "-o", "out")
+    assert result.exit_code == ExitCode.DONE
+    assert "with warnings      2 (-v tells them)" in result.stderr
+    assert "half of it" not in result.stderr
+    told = fastocr("convert", "warn.pdf", "-o", "again", "-v").stderr
+    assert "warn.pdf page 2: half of it is missing" in told
+    assert events_of(fastocr("convert", "warn.pdf", "-o", "json", "--progress", "json"))[-1]["warned"] == 2
+
+
 def test_a_bar_for_people(folder: Path) -> None:
     make_pdf(folder / "a.pdf", 2)
     result = fastocr("convert", "a.pdf", "-o", "out", "--progress", "rich")

@@ -143,6 +143,15 @@ def test_a_reply_that_breaks_its_parser_costs_its_page(
     assert [result.markdown for result in results if not result.error] == ["read", "read"]
 
 
+def test_a_blank_page_keeps_its_warnings(
+    monkeypatch: pytest.MonkeyPatch, reader: Reader, make_refs: Callable[[int], list[PageRef]]
+) -> None:
+    page = PageImage(Image.new("RGB", (WIDTH, HEIGHT), "white"), warnings=("scaled down to 9 dpi",))
+    monkeypatch.setattr("fastocr_cli.reader.render", lambda *args, **options: page)
+    (result,) = reader.read(make_refs(1))
+    assert (result.finish_reason, result.warnings) == ("blank", page.warnings)
+
+
 def test_pages_that_fail_or_are_blank_are_results_too(
     reader: Reader, make_refs: Callable[[int], list[PageRef]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

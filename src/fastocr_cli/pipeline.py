@@ -58,6 +58,8 @@ class Summary:
     """Pages whose text ends before they do, among those done and skipped."""
     failed: list[PageResult] = field(default_factory=list)
     bad_inputs: list[BadInput] = field(default_factory=list)
+    num_warned: int = 0
+    """Pages that were read, and of which their warnings say what to doubt."""
     num_new_tokens: int = 0
     visual_kv_read: float = 0.0
     """Mean over pages, weighted by their tokens."""
@@ -76,6 +78,7 @@ class Summary:
             return
         self.num_done += 1
         self.num_cut += result.cut
+        self.num_warned += bool(result.warnings)
         self.num_new_tokens += result.num_new_tokens
         if result.visual_kv_read is not None and result.num_new_tokens:
             self._num_weighed += result.num_new_tokens
@@ -193,6 +196,8 @@ class Unread:
             self.writer.write(result)
         except RefusedError as error:  # the pages are safe, their document is not
             self._refuse(result.ref.document, error)
+        for warning in result.warnings:
+            logger.info("%s: %s", result.ref, warning)
         self.summary.add(result)
         self.events.on_page(result)
 

@@ -145,6 +145,7 @@ class JsonLines(Watcher):
             failed=len(summary.failed),
             bad_inputs=len(summary.bad_inputs),
             cut=summary.num_cut,
+            warned=summary.num_warned,
             skipped=summary.num_skipped,
             tokens=summary.num_new_tokens,
             visual_kv_read=summary.visual_kv_read,
@@ -183,6 +184,8 @@ def describe(summary: Summary) -> dict[str, str]:
         "visual KV read": f"{100 * summary.visual_kv_read:.1f} % of dense" if summary.visual_kv_read else "-",
         "wall time": f"{summary.wall_s:.1f} s",
     }
+    if summary.num_warned:
+        rows["with warnings"] = f"{summary.num_warned} (-v tells them)"
     if summary.bad_inputs:
         rows["unreadable inputs"] = str(len(summary.bad_inputs))
     return rows

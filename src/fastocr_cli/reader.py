@@ -90,7 +90,7 @@ class Reader:
     def _jobs(self, refs: Iterable[PageRef], ready: deque[PageResult]) -> Iterator[Job[Rendered]]:
         for ref in refs:
             try:
-                job = self._prepare(ref)
+                prepared = self._prepare(ref)
             except PageError as error:
                 ready.append(failed(ref, str(error)))
                 continue
@@ -98,21 +98,21 @@ class Reader:
                 logger.debug("%s", ref, exc_info=True)
                 ready.append(failed(ref, f"The page could not be prepared: {type(error).__name__}: {error}"))
                 continue
-            if job is None:
-                ready.append(PageResult(ref, finish_reason="blank"))
+            if isinstance(prepared, PageResult):
+                ready.append(prepared)
             else:
-                yield job
+                yield prepared
 
     @torch.inference_mode()
-    def _prepare(self, ref: PageRef) -> Job[Rendered] | None:
-        """Render and encode a page; None: there is nothing on it."""
+    def _prepare(self, ref: PageRef) -> Job[Rendered] | PageResult:
+        """Render and encode a page; its result where there is nothing on it."""
         started = time.perf_counter()
         config, model = self.config, self.model
         resolution = replace(model.resolution, dpi=config.dpi, longest_side=None) if config.dpi else model.resolution
         characters = model.takes_characters and config.text_layer == "auto"
         page = render(ref, resolution, characters=characters, password=config.password)
         if is_blank(page.image):
-            return None
+            return PageResult(ref, warnings=page.warnings, finish_reason="blank")
         return self._job(Rendered(ref, page, 0), started)
 
     @torch.inference_mode()
