@@ -105,7 +105,7 @@ def test_a_killed_worker_costs_the_pages_it_held(tmp_path: Path, caplog: pytest.
     assert len(failed) <= 2
     assert {result.finish_reason for result in failed} == {"error"}
     assert all("was ended by signal 9 (Killed)" in str(result.error) for result in failed)
-    assert "The other processes go on" in caplog.text
+    assert "Reading goes on without" in caplog.text
 
 
 def test_an_error_in_a_worker_costs_the_pages_it_held(tmp_path: Path) -> None:
@@ -147,8 +147,10 @@ def test_when_the_last_worker_dies_its_pages_come_before_the_error(tmp_path: Pat
         reading = engine.read(make_refs(tmp_path, 60, "kill"))
         with pytest.raises(FastOCRError, match="on one was ended by signal 9"):
             deque(map(results.append, reading))
-    assert numbers_of(results) == list(range(1, stub_readers.DEADLY + 2))
-    assert sum(result.error is not None for result in results) == 2
+    failed = [result for result in results if result.error is not None]
+    assert numbers_of(results) == list(range(1, len(results) + 1))
+    assert numbers_of(failed)[0] == stub_readers.DEADLY
+    assert len(failed) <= 2  # the next page had been dealt, or not yet
 
 
 def test_a_generator_that_is_left_ends_the_workers(tmp_path: Path) -> None:

@@ -66,11 +66,14 @@ class ProcessEngine:
 
     def __enter__(self) -> Self:
         hub.require_folder(hub.find_checkpoint(self.config.model))  # said once, and before torch is loaded
-        devices = self.devices or named_devices(self.config)
-        num_threads = max(1, (os.cpu_count() or 1) // len(devices))
+        if not self.devices:
+            from fastocr_cli.models.weights import choose_devices  # imports torch, to count
+
+            self.devices = choose_devices(self.config.gpus or "all")
+        num_threads = max(1, (os.cpu_count() or 1) // len(self.devices))
         resource_tracker.ensure_running()  # it would let interrupts through again when the first worker starts it
         try:
-            for device in devices:
+            for device in self.devices:
                 config = replace(self.config, device=device, gpus=None)
                 self.started.append(Worker(config, self.make_reader, num_threads))
         except BaseException:
@@ -92,8 +95,8 @@ class ProcessEngine:
         Raises:
             FastOCRError: no worker is left. As with one process, a model that cannot be loaded says so.
         """
-        refs = iter(refs)
-        num_workers = len(self.reading)
+        assert self.reading, "enter the engine first; it reads once"
+        refs, num_workers = iter(refs), len(self.reading)
         try:
             while self.reading and not (self._all_dealt and not any(worker.held for worker in self.reading)):
                 heard = wait([worker.connection for worker in self.reading])
@@ -138,11 +141,9 @@ class ProcessEngine:
         try:
             worker.connection.send(ref)
         except OSError:  # it has ended; its end of the pipe will say so
-            if ref is not None:
-                self._undealt.append(ref)
-            return
-        if ref is not None:
-            worker.held.append(ref)
+            self._undealt.extend([ref] if ref else [])
+        else:
+            worker.held.extend([ref] if ref else [])
 
     def _lose(self, worker: "Worker", error: Exception) -> Iterator[PageResult]:
         """Go on without a worker. Its pages have failed, those included that waited in its pipe."""
@@ -150,9 +151,9 @@ class ProcessEngine:
         if worker.is_at_end and not worker.held:  # there was nothing left for it to do
             return
         self.lost.append(error)
-        if self.reading:  # of the last one `read` tells
-            logger.warning("%s The other processes go on.", error)
         reason = error.message if isinstance(error, FastOCRError) else str(error)
+        if self.reading:  # of the last one `read` tells
+            logger.warning("%s Reading goes on without %s.", reason, worker.device)
         for ref in worker.held:
             yield PageResult(ref, error=reason, finish_reason="error")
         worker.held.clear()
@@ -200,12 +201,6 @@ def interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def named_devices(config: RunConfig) -> list[str]:
-    from fastocr_cli.models.weights import choose_devices  # imports torch, to count
-
-    return choose_devices(config.gpus or "all")
-
-
 def send_logs(engine: Connection, level: int) -> None:
     """Log records go to the engine's process, which alone knows what is to be shown and where."""
     outbox: Any = SimpleNamespace(put_nowait=engine.send)
@@ -251,4 +246,4 @@ def portable(error: Exception, device: str) -> Exception:
     if isinstance(error, FastOCRError | ImportError):
         return error
     hint = "Run it again with -v and report what it shows."
-    return FastOCRError(f"Reading on {device} broke: {type(error).__name__}: {error}", hint)
+    return FastOCRError(f"Reading on {device} broke: {type(error).__name__}: {error}.", hint)

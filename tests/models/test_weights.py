@@ -24,6 +24,15 @@ def test_a_device_that_is_not_there(name: str) -> None:
     assert caught.value.exit_code == ExitCode.USAGE
 
 
+def test_the_device_that_is_named_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    current: list[torch.device] = []
+    monkeypatch.setattr(torch, "zeros", lambda *args, **kwargs: None)
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    assert weights.choose_device("cuda:1") == torch.device("cuda:1")
+    assert weights.choose_device("cuda").type == "cuda"
+    assert current == [torch.device("cuda:1")]
+
+
 class Gpus:
     """What torch says of accelerators on a machine with `num_there` of them."""
 

@@ -40,6 +40,8 @@ def choose_device(name: str) -> torch.device:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ConfigError(f"Device {name!r} cannot be used: {error}.", "Try --device auto.") from error
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)  # what names no device must not take memory of the first one
     return device
 
 
