@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from decoding.conftest import make_prompt, write
-from fastocr_cli.decoding import loop
+from fastocr_cli.decoding import cache, loop
 from fastocr_cli.decoding.loop import Decoder, Job
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.pruning import make_method
@@ -134,6 +134,40 @@ def test_a_page_that_never_fits_fails_alone(
     written = write(tiny_pocket, prompts[:3], "dense", num_rows=1)
     assert [page.finish_reason for page in written] == ["error", "length", "length"]
     assert "memory" in (written[0].error or "")
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError], ids=["gpu", "cpu"])
+@pytest.mark.parametrize("num_calls", [0, 1, 2, 3])
+def test_a_batch_that_does_not_fit_is_made_smaller(
+    tiny_pocket: VisionModel,
+    prompts: list[Prompt],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    num_calls: int,
+) -> None:
+    """Memory is full in the middle of the model, when some layers have grown and others have not."""
+    expected = write(tiny_pocket, prompts, "fastocr", **PRUNED)
+    grown, calls = cache._grown, iter(range(10**6))
+
+    def grow(buffer: Any, like: Any, num_rows: int, num_places: int) -> Any:
+        made = grown(buffer, like, num_rows, num_places)
+        if made is not buffer and num_rows > 2 and next(calls) >= num_calls:
+            raise error("DefaultCPUAllocator: can't allocate memory")
+        return made
+
+    monkeypatch.setattr(cache, "_grown", grow)
+    monkeypatch.setattr(cache, "VISUAL_STEP", 1)
+    monkeypatch.setattr(cache, "TEXT_STEP", 1)
+    written = write(tiny_pocket, prompts, "fastocr", num_rows=1000, **PRUNED)
+    assert [page.ids for page in written] == [page.ids for page in expected]
+
+
+def test_rows_are_paid_for_when_they_are_used(tiny_pocket: VisionModel, prompts: list[Prompt]) -> None:
+    decoder: Decoder[int] = Decoder(tiny_pocket, make_method("dense", {}), 10**9)
+    list(decoder.write(iter([Job(0, prompts[0], 3)])))
+    keys = decoder.cache.slots[0].visual.keys
+    assert keys is not None
+    assert len(keys) == 1
 
 
 def test_numbers_that_are_none_are_a_failure_not_text(tiny_pocket: VisionModel, prompts: list[Prompt]) -> None:

@@ -88,7 +88,7 @@ class SlotKeyValues:
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
         visual = self.layer.visual
         assert visual.keys is not None and visual.values is not None
-        places = self.cache.flat_places(fixation.places)
+        places = self.cache.flat_places(fixation.places, visual.keys)
         keys, values = (
             buffer.flatten(0, 2).index_select(0, places.flatten()).view(*places.shape, -1)
             for buffer in (visual.keys, visual.values)

@@ -15,7 +15,7 @@ from transformers import Cache
 from transformers.cache_utils import CacheLayerMixin
 
 VISUAL_STEP, TEXT_STEP = 256, 512
-"""Buffers grow to multiples of these; text also at least doubles, so that growing costs little per token."""
+"""Buffers grow to multiples of these; text and rows also at least double, so that growing costs little."""
 
 
 class Segment:
@@ -27,8 +27,8 @@ class Segment:
 
     def reserve(self, like: Tensor, num_rows: int, num_places: int) -> None:
         """Hold at least (num_rows, num_places); `like` is (rows, kv_heads, length, head_dim)."""
-        self.keys = _grown(self.keys, like, num_rows, num_places)
-        self.values = _grown(self.values, like, num_rows, num_places)
+        keys, values = (_grown(buffer, like, num_rows, num_places) for buffer in (self.keys, self.values))
+        self.keys, self.values = keys, values  # both or, when memory is full, neither
 
     def move(self, source: int, target: int) -> None:
         for buffer in (self.keys, self.values):
@@ -39,11 +39,11 @@ class Segment:
 def _grown(buffer: Tensor | None, like: Tensor, num_rows: int, num_places: int) -> Tensor:
     if buffer is not None and buffer.shape[0] >= num_rows and buffer.shape[2] >= num_places:
         return buffer
-    old_rows, old_places = (0, 0) if buffer is None else (buffer.shape[0], buffer.shape[2])
-    rows, places = max(num_rows, old_rows), max(num_places, old_places)
-    grown = like.new_zeros(rows, like.shape[1], places, like.shape[3])
+    places = num_places if buffer is None else max(num_places, buffer.shape[2])
+    grown = like.new_zeros(num_rows, like.shape[1], places, like.shape[3])
     if buffer is not None:
-        grown[:old_rows, :, :old_places] = buffer
+        kept = buffer[:num_rows]
+        grown[: len(kept), :, : buffer.shape[2]] = kept
     return grown
 
 
@@ -110,28 +110,38 @@ class SlotCache(Cache):
     def __init__(self, num_layers: int, num_rows: int, device: torch.device) -> None:
         self.slots = [SlotLayer(self) for _ in range(num_layers)]
         super().__init__(layers=list(self.slots))
-        self.row_room = num_rows
+        self.max_rows = num_rows
+        self.row_room = 0
         self.device = device
         self.visual_lengths: list[int] = []
         self.text_lengths: list[int] = []
         self.visual_room = self.text_room = 0
         self.filling: Tensor | None = None
-        self._flat: tuple[Tensor, Tensor] | None = None
+        self._flat: tuple[Tensor, torch.Size, Tensor] | None = None
         self._lay_out()
 
     @property
     def num_rows(self) -> int:
         return len(self.visual_lengths)
 
+    def limit(self, num_rows: int) -> None:
+        """Memory is short: no more rows than these; buffers that grow from now on are made for so many."""
+        self.max_rows = self.row_room = num_rows
+
     @contextmanager
     def fill(self, is_visual: Tensor) -> Iterator[None]:
         """Inside, the model's forward over one prompt fills the next row. `is_visual`: bool (length,)."""
         num_visual = int(is_visual.sum())
         num_text = len(is_visual) - num_visual
-        self._make_room(num_visual, num_text)
+        rooms = self.row_room, self.visual_room, self.text_room
+        self._make_room(self.num_rows + 1, num_visual, num_text)
         self.filling = is_visual
         try:
             yield
+        except BaseException:
+            self.row_room, self.visual_room, self.text_room = rooms
+            self._lay_out()
+            raise
         finally:
             self.filling = None
         self.visual_lengths.append(num_visual)
@@ -141,7 +151,7 @@ class SlotCache(Cache):
     @contextmanager
     def step(self) -> Iterator[None]:
         """Inside, the model's forward over one token a row extends every row."""
-        self._make_room(0, max(self.text_lengths) + 1)
+        self._make_room(self.num_rows, 0, max(self.text_lengths) + 1)
         self.text_bias[self.row_index, self.text_length] = 0
         self.num_text = max(self.text_lengths) + 1
         yield
@@ -159,20 +169,20 @@ class SlotCache(Cache):
             lengths.pop()
         self._lay_out()
 
-    def flat_places(self, places: Tensor) -> Tensor:
-        """Visual tokens (rows, k) as rows of a flattened visual buffer: (rows, kv_heads, k).
+    def flat_places(self, places: Tensor, keys: Tensor) -> Tensor:
+        """Visual tokens (rows, k) as rows of a layer's visual `keys`, flattened: (rows, kv_heads, k).
 
-        All layers share one answer: it is kept until other places come.
+        Layers of one shape share the answer: it is kept until other places come.
         """
-        if self._flat is None or self._flat[0] is not places:
-            keys = self.slots[0].visual.keys
-            assert keys is not None
+        if self._flat is None or self._flat[0] is not places or self._flat[1] != keys.shape[1:3]:
             num_heads, room = keys.shape[1:3]
             first = (self.row_index[:, None] * num_heads + torch.arange(num_heads, device=self.device)) * room
-            self._flat = places, first[:, :, None] + places[:, None]
-        return self._flat[1]
+            self._flat = places, keys.shape[1:3], first[:, :, None] + places[:, None]
+        return self._flat[2]
 
-    def _make_room(self, num_visual: int, num_text: int) -> None:
+    def _make_room(self, num_rows: int, num_visual: int, num_text: int) -> None:
+        if num_rows > self.row_room:
+            self.row_room = max(num_rows, min(self.max_rows, 2 * self.row_room))
         if num_visual > self.visual_room:
             self.visual_room = -(-num_visual // VISUAL_STEP) * VISUAL_STEP
         if num_text > self.text_room:

@@ -7,7 +7,7 @@ every row has its own lengths, positions, fixation and guard. Greedy. Knows noth
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
@@ -83,6 +83,17 @@ class Row(Generic[Key]):
             self.finish_reason = "length"
 
 
+@contextmanager
+def cpu_memory_counts() -> Iterator[None]:
+    """A CPU whose memory is full says so in a plain RuntimeError; out comes what a GPU raises."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        raise torch.OutOfMemoryError(str(error)) from error
+
+
 class Decoder(Generic[Key]):
     """One model, one method, one batch of rows.
 
@@ -146,9 +157,8 @@ class Decoder(Generic[Key]):
             self.prefill(job)
             return None
         except torch.OutOfMemoryError:
-            if self.rows:  # fewer pages at a time from now on; this one waits
-                self.num_rows = len(self.rows)
-                self.again.appendleft(job)
+            if self.rows:  # this one waits
+                self._limit_rows(job)
                 return None
             error = f"The page does not fit into the memory of {self.model.device}; try a lower --dpi."
         except FloatingPointError:
@@ -162,12 +172,18 @@ class Decoder(Generic[Key]):
         if len(self.rows) == 1:
             return
         self._end(len(self.rows) - 1)
-        self.again.appendleft(newest.job)
+        self._limit_rows(newest.job)
+
+    def _limit_rows(self, waiting: Job[Key]) -> None:
+        """No more pages at a time from now on than there are."""
         self.num_rows = len(self.rows)
+        self.cache.limit(self.num_rows)
+        self.again.appendleft(waiting)
 
     def _next(self, jobs: Iterator[Job[Key]]) -> Job[Key] | None:
         return self.again.popleft() if self.again else next(jobs, None)
 
+    @cpu_memory_counts()
     def prefill(self, job: Job[Key]) -> None:
         """Read a page's prompt into the next row and write its first token."""
         assert self._attachment is not None, "enter the decoder first"
@@ -184,6 +200,7 @@ class Decoder(Generic[Key]):
         row.take(token, self.model.stop_token_ids)
         self.rows.append(row)
 
+    @cpu_memory_counts()
     def step(self) -> None:
         """Write one token in every row that is not at its end."""
         if any(row.finish_reason for row in self.rows):
