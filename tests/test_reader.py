@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from fastocr_cli.config import RunConfig
+from fastocr_cli.errors import ConfigError
 from fastocr_cli.markdown import Reply
 from fastocr_cli.pages import Block, Document, PageImage, PageRef, PageResult
 from fastocr_cli.reader import Reader, crop
@@ -141,6 +142,12 @@ def test_a_reply_that_breaks_its_parser_costs_its_page(
         sorted(result.error or "" for result in results)[2] == "The reply could not be read: RecursionError: too deep"
     )
     assert [result.markdown for result in results if not result.error] == ["read", "read"]
+
+
+def test_an_instruction_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    TINY["pocket"].build(tmp_path / "tiny")
+    with pytest.raises(ConfigError, match=r"tiny takes no instruction\. Leave --prompt out"):
+        Reader(RunConfig(model=str(tmp_path / "tiny"), device="cpu", prompt="Translate it."))
 
 
 def test_a_blank_page_keeps_its_warnings(

@@ -18,7 +18,7 @@ from PIL.Image import Image, Transpose
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder, Job, Written
-from fastocr_cli.errors import PageError
+from fastocr_cli.errors import ConfigError, PageError
 from fastocr_cli.markdown import Reply, clean_page, cut_page, figure_numbers, ragged_tables
 from fastocr_cli.models.memory import default_batch_size
 from fastocr_cli.models.weights import load_model
@@ -52,13 +52,16 @@ class Reader:
 
     Raises:
         ModelError: the model cannot be loaded.
-        ConfigError: the method or one of its options is unknown.
+        ConfigError: the method or one of its options is unknown; an instruction for a model that takes none.
     """
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
         self.method = configured_method(config)
         self.model = load_model(config.model, device=config.device, dtype=config.dtype)
+        if config.prompt is not None and not self.model.takes_prompt:
+            hint = "Leave --prompt out, or choose another --model."
+            raise ConfigError(f"{self.model.checkpoint.name} takes no instruction.", hint)
         self.batch_size = config.batch_size or default_batch_size(self.model)
 
     def read(self, refs: Iterable[PageRef]) -> Iterator[PageResult]:

@@ -58,6 +58,8 @@ class VisionModel(ABC):
     """Longest reply that the checkpoint is trusted with."""
     takes_characters: bool = False
     """Whether the page's own characters go in beside the picture."""
+    takes_prompt: bool = True
+    """Whether it can be told what to do."""
     free_token_ids: frozenset[int] = frozenset()
     """Tokens that may repeat without being a loop: table tags, spaces, dot leaders."""
 

@@ -32,6 +32,7 @@ class Model(VisionModel):
     """The weights that ship with the package, or a folder of the same three files."""
 
     takes_characters = True
+    takes_prompt = False
     max_new_tokens = 4096
 
     def __init__(self, checkpoint: Checkpoint, network: PocketNetwork, tokenizer: Tokenizer) -> None:
