@@ -235,6 +235,20 @@ def test_an_interrupt_says_what_was_finished(folder: Path, name: str) -> None:
     assert len(list((folder / "out").rglob("000*.md"))) == 2
 
 
+def test_an_interrupt_inside_of_exec_ends_with_the_exit_code_too(folder: Path) -> None:
+    (folder / "probe.py").write_text(
+        "import sys\n"
+        "from fastocr_cli import cli\n"
+        "def app(**names):\n"
+        "    try: exec('raise KeyboardInterrupt')\n"
+        "    except KeyboardInterrupt: sys.exit(130)\n"
+        "cli.app = app\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "probe"], check=False)  # only `python -m` looks back at it
+    assert done.returncode == ExitCode.INTERRUPTED
+
+
 @pytest.mark.parametrize("locale", ["utf-8", "cp1252", "ascii"])
 def test_standard_output_holds_results_and_nothing_else(folder: Path, locale: str) -> None:
     make_pdf(folder / "print.pdf", 2)

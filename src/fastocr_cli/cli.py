@@ -229,6 +229,8 @@ def main() -> None:
     try:
         app(prog_name="fastocr")
     finally:
+        # Ctrl-C inside of any library's `exec` makes Python end by a signal at the very end, whatever the exit code;
+        exec("")  # an `exec` that ends well makes it forget
         leave_quietly()
 
 
