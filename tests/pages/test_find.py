@@ -103,6 +103,16 @@ def test_office_scanner_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     assert len(names(refs(str(tmp_path / "**/*.pdf")))) == 2
 
 
+def test_what_an_earlier_run_wrote_is_no_input(tmp_path: Path) -> None:
+    for folder in ("out/a.pages/figures", "mine.pages"):
+        (tmp_path / folder).mkdir(parents=True)
+        picture("x").save(tmp_path / folder / "0001-1.png")
+    pdf(tmp_path / "a.pdf", write("a"))
+    (tmp_path / "out/a.pages/document.json").write_text("{}")
+    for given in (tmp_path, tmp_path / "**"):
+        assert names(refs(given)) == ["a", "mine.pages_/0001-1"]
+
+
 def test_a_linked_folder_is_followed_once(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "far").mkdir()

@@ -4,7 +4,7 @@ Looks at names, and at the first bytes of files whose name says nothing. Opens n
 
 The rules: hidden files and folders are passed over unless named outright; links to folders are followed, but no
 folder is entered twice; a file in a folder that is no document is passed over and counted; endings and globs know
-no case.
+no case; what fastocr itself wrote is no input.
 """
 
 import fnmatch
@@ -181,7 +181,7 @@ def _folders(found: Found, top: str) -> Iterator[str]:
         seen.add(real)
         yield folder
         for entry in _entries(found, folder, report=False):
-            if _is_folder(entry):
+            if _is_folder(entry) and not _is_ours(entry.path):
                 (links if entry.is_symlink() else queue).append(entry.path)
 
 
@@ -194,6 +194,11 @@ def _entries(found: Found, folder: str, *, hidden: bool = False, report: bool = 
             found.reject(folder, f"{folder} cannot be listed: {error.strerror}.", "Check its permissions.")
         return []
     return sorted(listed, key=lambda entry: entry.name)
+
+
+def _is_ours(folder: str) -> bool:
+    """Pages that an earlier run wrote: the figures among them are no documents."""
+    return folder.endswith(".pages") and os.path.isfile(os.path.join(folder, "document.json"))
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
