@@ -80,8 +80,7 @@ def _count(candidate: Candidate, name: str, spans: tuple[Span, ...], password: s
         log.warning(note)
     selected = select_pages(spans, num_pages)
     if not selected:
-        pages = "1 page" if num_pages == 1 else f"{num_pages} pages"
-        raise InputError(f"{candidate.source} has {pages}, none of those asked for.", "Change --pages.")
+        raise InputError(f"{candidate.source} has {_many(num_pages, 'page')}, none of those asked for.", "Change --pages.")
     return Document(path, name, num_pages, selected, candidate.source)
 
 
@@ -116,6 +115,10 @@ def _nothing_found(found: Found) -> InputError:
 def _log_passed_over(found: Found) -> None:
     if found.passed_over:
         kinds = ", ".join(f"{ending} {count}" for ending, count in found.passed_over.most_common(5))
-        log.warning("Passed over %d files that are neither PDF nor image (%s).", found.passed_over.total(), kinds)
+        log.warning("Passed over %s, neither PDF nor image (%s).", _many(found.passed_over.total(), "file"), kinds)
     if found.num_twice:
-        log.warning("%d files were named twice and are read once.", found.num_twice)
+        log.warning("%s named twice, read once.", _many(found.num_twice, "file"))
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
