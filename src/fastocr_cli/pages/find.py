@@ -80,7 +80,8 @@ def _count(candidate: Candidate, name: str, spans: tuple[Span, ...], password: s
         log.warning(note)
     selected = select_pages(spans, num_pages)
     if not selected:
-        raise InputError(f"{candidate.source} has {_many(num_pages, 'page')}, none of those asked for.", "Change --pages.")
+        pages = _many(num_pages, "page")
+        raise InputError(f"{candidate.source} has {pages}, none of those asked for.", "Change --pages.")
     return Document(path, name, num_pages, selected, candidate.source)
 
 
