@@ -44,6 +44,7 @@ def truths(folder: Path, exclude: str | None) -> dict[Path, str]:
 def read_pocket(paths: list[Path], options: argparse.Namespace, system: str) -> Texts:
     extras = system.split("+")[1:]
     config = RunConfig(
+        model=options.model,
         method="fastocr" if "fastocr" in extras else "dense",
         method_options={"focal": options.focal} if "fastocr" in extras else {},
         text_layer="auto" if "text" in extras else "ignore",
@@ -140,6 +141,7 @@ def row(system: str, scored: Score, speed: float, share: float | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("systems", nargs="+")
+    parser.add_argument("--model", default="pocket", help="or a folder with other weights of pocket")
     parser.add_argument("--pages", nargs="+", type=Path, required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--exclude", help="leave out files with this in their names")
