@@ -28,6 +28,8 @@ from training.losses import Weights, losses
 from training.model import Batch, Trainee
 
 SHIPPED = Path(cells_module.__file__).parent
+HELD_OUT_MIXTURE = Mixture(small=0.2, middle=0.0, num_positions=3000, reuse=0)
+NUM_HELD_OUT_BATCHES = 4
 
 
 @dataclass
@@ -204,8 +206,7 @@ def run(config: Config) -> None:
     torch.set_num_threads(config.threads)
     trainer = Trainer(config)
     mixture = Mixture(config.small, config.middle, config.num_positions)
-    whole = Mixture(small=0.2, middle=0.0, num_positions=3000, reuse=0)
-    held_out = held_out_batches(config.data, config.tokenizer, 4, whole)
+    held_out = held_out_batches(config.data, config.tokenizer, NUM_HELD_OUT_BATCHES, HELD_OUT_MIXTURE)
     batches = loader(Pages(config.data, config.tokenizer, mixture, config.seed + trainer.step), config.num_workers)
     running: dict[str, float] = {}
     asked_to_stop: list[int] = []
