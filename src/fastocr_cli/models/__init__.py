@@ -75,7 +75,12 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     row.name: row
     for row in (  # the first of a family stands for weights that no row knows: the base model
         Checkpoint(
-            "pocket", "pocket", licence="AGPL-3.0-or-later", size_gb=0.016, summary="embedded, 8M parameters, offline"
+            "pocket",
+            "pocket",
+            revision="12377",  # the training step in its config.json: a profile of older weights is not used
+            licence="AGPL-3.0-or-later",
+            size_gb=0.016,
+            summary="embedded, 8M parameters, offline",
         ),
         *(
             Checkpoint(
