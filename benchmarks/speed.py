@@ -1,18 +1,17 @@
 """How fast decoding is: dense and FastOCR in our loop, and transformers' generate(), side by side in one run.
 
-    python benchmarks/speed.py --batch 1 4 8
+    python benchmarks/speed.py PDF --batch 1 4 8
 
 Every contestant writes the same tokens after the same prompts (the dense model's own, forced), so that only speed
-differs. Rounds interleave the contestants; medians of rounds are printed, and ratios of those.
+differs. Our contestants take turns every few steps and the ratios are medians over the turns, so that a machine whose
+speed drifts slows all of them alike; generate() runs as a whole, straight after.
 """
 
 import argparse
 import statistics
 import time
-from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from reference import PocketForGeneration
@@ -23,8 +22,7 @@ from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageRef, find_pages, render
 from fastocr_cli.pruning import make_method
-
-Times = dict[str, float]
+from fastocr_cli.pruning.base import Method
 
 
 def prompts_of(model: VisionModel, pdf: Path, num_pages: int) -> list[Prompt]:
@@ -37,51 +35,57 @@ def prompts_of(model: VisionModel, pdf: Path, num_pages: int) -> list[Prompt]:
         ]
 
 
-def forced(
-    model: VisionModel, method: str, options: dict[str, str], prompts: list[Prompt], tokens: list[list[int]]
-) -> Times:
-    """Prefill the batch, then write the given tokens; seconds of each part."""
-    decoder: Decoder[int] = Decoder(model, make_method(method, options), len(prompts))
-    attend = decoder.seam.attend
-    times: Times = defaultdict(float)
+class Contestant:
+    """A method with its batch prefilled, and how long it took over each turn."""
 
-    def timed(*args: object) -> torch.Tensor:
+    def __init__(self, model: VisionModel, method: Method, prompts: list[Prompt]) -> None:
+        self.decoder: Decoder[int] = Decoder(model, method, len(prompts))
+        self.prompts = prompts
+        self.decode_s: list[float] = []
+        self.attention_s: list[float] = []
         started = time.perf_counter()
-        output = attend(*args)  # type: ignore[arg-type]
-        times["attention"] += time.perf_counter() - started
+        with self.decoder, torch.inference_mode():
+            for row, prompt in enumerate(prompts):
+                self.decoder.prefill(Job(row, prompt, 10**6))
+        self.prefill_s = time.perf_counter() - started
+        self._attend = self.decoder.seam.attend
+        self.decoder.seam.attend = self._timed  # type: ignore[method-assign]
+
+    def _timed(self, *args: Any) -> torch.Tensor:
+        started = time.perf_counter()
+        output = self._attend(*args)
+        self.attention_s[-1] += time.perf_counter() - started
         return output
 
-    with decoder, torch.inference_mode():
+    def turn(self, tokens: list[list[int]], steps: range) -> None:
+        """Write the given tokens of these steps."""
+        self.attention_s.append(0.0)
+        with self.decoder, torch.inference_mode():
+            started = time.perf_counter()
+            for step in steps:
+                places = [prompt.next_position + step for prompt in self.prompts]
+                self.decoder.score([ids[step] for ids in tokens], places).argmax(-1).tolist()
+            self.decode_s.append(time.perf_counter() - started)
+
+    def visual_kv_read(self) -> float:
+        reads = [self.decoder.gaze.visual_kv_read(row) for row in range(len(self.prompts))]
+        return statistics.mean(1.0 if read is None else read for read in reads)
+
+    def kv_read(self) -> float:
+        """Keys and values read per step, visual and text (at its mean length), over what the dense model reads."""
+        num_visual = statistics.mean(self.decoder.cache.visual_lengths)
+        num_text = statistics.mean(self.decoder.cache.text_lengths) / 2
+        return (self.visual_kv_read() * num_visual + num_text) / (num_visual + num_text)
+
+
+def generate_s(reference: PocketForGeneration, prompts: list[Prompt], num_steps: int) -> float:
+    """Seconds of transformers' generate() over as many steps, without those of its prefill."""
+    seconds = []
+    for length in (1, num_steps):
         started = time.perf_counter()
-        for row, prompt in enumerate(prompts):
-            decoder.prefill(Job(row, prompt, 10**6))
-        times["prefill"] = time.perf_counter() - started
-        decoder.seam.attend = timed  # type: ignore[method-assign]
-        started = time.perf_counter()
-        for step in range(len(tokens[0]) - 1):
-            decoder.score([ids[step] for ids in tokens], [p.next_position + step for p in prompts]).argmax(-1).tolist()
-        times["decode"] = time.perf_counter() - started
-    times["kv"] = kv_read(decoder)
-    times["visual_kv"] = decoder.gaze.visual_kv_read(0) or 1.0
-    return times
-
-
-def kv_read(decoder: Decoder[int]) -> float:
-    """Keys and values read per step, visual and text, over what the dense model reads; text at its mean length."""
-    num_visual = statistics.mean(decoder.cache.visual_lengths)
-    num_text = statistics.mean(decoder.cache.text_lengths) / 2
-    share = statistics.mean(decoder.gaze.visual_kv_read(row) or 1.0 for row in range(decoder.cache.num_rows))
-    return (share * num_visual + num_text) / (num_visual + num_text)
-
-
-def generated(reference: PocketForGeneration, prompts: list[Prompt], num_steps: int) -> Times:
-    """transformers' generate() over as many tokens; prefill is timed apart by a run of one token."""
-    started = time.perf_counter()
-    reference.write(prompts, 1, min_new_tokens=1)
-    prefill = time.perf_counter() - started
-    started = time.perf_counter()
-    reference.write(prompts, num_steps, min_new_tokens=num_steps)
-    return {"prefill": prefill, "decode": time.perf_counter() - started - prefill}
+        reference.write(prompts, length, min_new_tokens=length)
+        seconds.append(time.perf_counter() - started)
+    return seconds[1] - seconds[0]
 
 
 def dense_tokens(model: VisionModel, prompts: list[Prompt], num_steps: int) -> list[list[int]]:
@@ -104,46 +108,47 @@ def main() -> None:
     parser.add_argument("pdf", type=Path)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4, 8])
     parser.add_argument("--steps", type=int, default=600, help="tokens written per page")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--focal", nargs="+", default=["2,4", "4"], help="sets of focal layers")
+    parser.add_argument("--turn", type=int, default=20, help="steps before the next contestant's turn")
+    parser.add_argument("--focal", nargs="+", default=["saved"], help="sets of focal layers")
     parser.add_argument("--keep", default="0.05")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     model = load_model("pocket")
-    reference = PocketForGeneration(model)
-    print(f"{model.device.type} {args.threads} threads, {model.dtype}, {args.steps} tokens a page, keep {args.keep}")
+    print(f"{model.device.type}, {args.threads} threads, {model.dtype}, {args.steps} tokens a page, keep {args.keep}")
     for batch in args.batch:
         prompts = prompts_of(model, args.pdf, batch)
         tokens = dense_tokens(model, prompts, args.steps)
-        contestants: dict[str, Callable[[], Times]] = {
-            "generate()": partial(generated, reference, prompts, args.steps),
-            "dense": partial(forced, model, "dense", {}, prompts, tokens),
-        }
+        contestants = {"dense": Contestant(model, make_method("dense", {}), prompts)}
         for focal in args.focal:
-            options = {"focal": focal, "keep": args.keep}
-            contestants[f"fastocr {focal}"] = partial(forced, model, "fastocr", options, prompts, tokens)
-        report(batch, prompts, contestants, args.rounds)
+            method = make_method("fastocr", {"focal": focal, "keep": args.keep})
+            contestants[f"fastocr, focal {focal}"] = Contestant(model, method, prompts)
+        for first in range(0, args.steps - 1, args.turn):
+            for contestant in contestants.values():
+                contestant.turn(tokens, range(first, min(first + args.turn, args.steps - 1)))
+        print(f"\nbatch {batch}, {prompts[0].num_visual} visual tokens")
+        report(contestants)
+        reference_s = generate_s(PocketForGeneration(model), prompts, args.steps)
+        again = Contestant(model, make_method("dense", {}), prompts)
+        again.turn(tokens, range(args.steps - 1))
+        print(f"generate() straight before dense: {reference_s / again.decode_s[0]:.2f} times dense's decode time")
 
 
-def report(batch: int, prompts: list[Prompt], contestants: dict[str, Callable[[], Times]], num_rounds: int) -> None:
-    rounds: dict[str, list[Times]] = defaultdict(list)
-    for _ in range(num_rounds):
-        for name, run in contestants.items():
-            rounds[name].append(run())
-    medians = {
-        name: {key: statistics.median(times[key] for times in runs) for key in runs[0]} for name, runs in rounds.items()
-    }
-    dense = medians["dense"]
-    print(f"\nbatch {batch}, {prompts[0].num_visual} visual tokens; seconds, medians of {num_rounds} rounds")
-    for name, times in medians.items():
-        line = f"{name:14} prefill {times['prefill']:6.2f}  decode {times['decode']:6.2f}"
-        line += f" ({dense['decode'] / times['decode']:.2f}x)"
-        if "attention" in times:
-            line += f"  attention {times['attention']:6.2f} ({dense['attention'] / times['attention']:.2f}x"
-            line += f", bytes allow {dense['kv'] / times['kv']:.2f}x)  visual KV read {times['visual_kv']:.3f}"
-        total, dense_total = (t["prefill"] + t["decode"] for t in (times, dense))
-        print(f"{line}  prefill + decode {dense_total / total:.2f}x")
+def report(contestants: dict[str, Contestant]) -> None:
+    """A line each: seconds, ratios to dense (medians over the turns after the warm-up), what the bytes would allow."""
+    dense = contestants["dense"]
+    for name, one in contestants.items():
+        decode, attention = (
+            statistics.median(a / b for a, b in zip(theirs[1:], ours[1:], strict=True))
+            for theirs, ours in ((dense.decode_s, one.decode_s), (dense.attention_s, one.attention_s))
+        )
+        total = (dense.prefill_s + sum(dense.decode_s)) / (one.prefill_s + sum(one.decode_s))
+        print(
+            f"{name:20} prefill {one.prefill_s:5.2f} s  decode {sum(one.decode_s):6.2f} s, {decode:.2f}x"
+            f"  attention {sum(one.attention_s):6.2f} s, {attention:.2f}x"
+            f" (bytes allow {dense.kv_read() / one.kv_read():.2f}x)"
+            f"  visual KV read {one.visual_kv_read():.3f}  prefill + decode {total:.2f}x"
+        )
 
 
 if __name__ == "__main__":
