@@ -50,7 +50,8 @@ def test_every_row_is_well_formed() -> None:
         assert row.summary
         assert 0 < row.size_gb < 200
         assert row.repo == "" or row.repo.count("/") == 1
-        assert row.revision == "main" or len(row.revision) == 40
+        if row.repo:  # shipped weights count their training steps (test_pocket)
+            assert row.revision == "main" or len(row.revision) == 40
         if name != "pocket":
             assert row.instruction
 
