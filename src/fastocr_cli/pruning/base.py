@@ -7,7 +7,7 @@ knows of caches, models or kernels: a method holds scores and choices, and nothi
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -149,7 +149,3 @@ class Method(ABC):
     def with_keep(self, keep: float) -> "Method":
         """The same method at another kept ratio; methods without one return themselves."""
         return self
-
-    def facts(self) -> dict[str, Any]:
-        """What a page record says about the method: its options."""
-        return dict(vars(self))
