@@ -9,6 +9,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from fastocr_cli.models.base import Prompt
 from fastocr_cli.models.pocket import Model
+from fastocr_cli.models.pocket.network import place_of
 
 
 class PocketForGeneration(PreTrainedModel, GenerationMixin):
@@ -33,22 +34,25 @@ class PocketForGeneration(PreTrainedModel, GenerationMixin):
         **kwargs: Any,
     ) -> CausalLMOutputWithPast:
         embeds = self.pocket[0].embed(input_ids) if inputs_embeds is None else inputs_embeds
+        positions = self.next_positions(embeds.shape[1])
+        if inputs_embeds is None:
+            embeds = embeds + self.pocket[0].network.place(*place_of(positions))
         output = self.model(
             inputs_embeds=embeds,
             attention_mask=attention_mask,
-            position_ids=self.next_positions(embeds.shape[1]),
+            position_ids=positions,
             cache=cache,
             use_cache=use_cache,
         )
-        logits = self.pocket[0].logits(output.last_hidden_state[:, -1:])
+        hidden = output.last_hidden_state[:, -1]
+        self.counts = self.counts + 1
+        self.places = self.pocket[0].written_at(hidden, self.counts)
+        logits = self.pocket[0].logits(hidden)[:, None]
         return CausalLMOutputWithPast(logits=logits, cache=output.cache)
 
     def next_positions(self, length: int) -> Tensor:
-        """(3, rows, length): the prompt's, then one more for every token written."""
-        if length > 1:
-            return self.prompt_positions
-        self.last = self.last + 1
-        return self.last.expand(3, -1)[..., None]
+        """(3, rows, length): the prompt's, then where pocket says that each token was printed."""
+        return self.prompt_positions if length > 1 else self.places[..., None]
 
     def prepare_inputs_for_generation(  # type: ignore[override]
         self,
@@ -73,7 +77,7 @@ class PocketForGeneration(PreTrainedModel, GenerationMixin):
         for row, prompt in enumerate(prompts):
             embeds[row, -len(prompt) :], mask[row, -len(prompt) :] = prompt.embeds, 1
             self.prompt_positions[:, row, -len(prompt) :] = prompt.positions
-        self.last = torch.tensor([prompt.next_position - 1 for prompt in prompts])
+        self.counts = torch.tensor([prompt.next_position - 1 for prompt in prompts])
         written = self.generate(
             inputs_embeds=embeds, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False, **options
         )

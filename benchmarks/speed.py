@@ -63,8 +63,7 @@ class Contestant:
         with self.decoder, torch.inference_mode():
             started = time.perf_counter()
             for step in steps:
-                places = [prompt.next_position + step for prompt in self.prompts]
-                self.decoder.score([ids[step] for ids in tokens], places).argmax(-1).tolist()
+                self.decoder.score([ids[step] for ids in tokens]).argmax(-1).tolist()
             self.decode_s.append(time.perf_counter() - started)
 
     def visual_kv_read(self) -> float:
@@ -95,8 +94,8 @@ def dense_tokens(model: VisionModel, prompts: list[Prompt], num_steps: int) -> l
         for row, prompt in enumerate(prompts):
             decoder.prefill(Job(row, prompt, 10**6))
         tokens = [[row.ids[0] if row.ids else 9] for row in decoder.rows]
-        for step in range(num_steps - 1):
-            scores = decoder.score([ids[-1] for ids in tokens], [p.next_position + step for p in prompts])
+        for _ in range(num_steps - 1):
+            scores = decoder.score([ids[-1] for ids in tokens])
             scores[:, list(model.stop_token_ids)] = float("-inf")
             for ids, token in zip(tokens, scores.argmax(-1).tolist(), strict=True):
                 ids.append(token)

@@ -1,6 +1,7 @@
 """Endless batches of pages, from small crops to whole pages."""
 
 import itertools
+import os
 import pickle
 import random
 from collections import defaultdict
@@ -24,9 +25,9 @@ from training.typeset import typeset
 END, VISION_END = 2, 4  # token ids
 
 Shape = tuple[int, int]  # columns and rows of visual tokens
-SMALL: list[Shape] = [(20, 6), (30, 8), (32, 10), (40, 10), (24, 8), (40, 12), (48, 16), (64, 20)]
-MIDDLE: list[Shape] = [(32, 10), (48, 20), (64, 28), (64, 40), (43, 42)]
-WHOLE: list[Shape] = [(64, 55), (62, 59), (64, 55), (62, 59), (50, 48)]  # letter, A4, a book page
+SMALL: list[Shape] = [(14, 9), (20, 12), (21, 15), (27, 15), (16, 12), (27, 18), (32, 24), (42, 30)]
+MIDDLE: list[Shape] = [(21, 15), (32, 30), (42, 42), (42, 60), (29, 63)]
+WHOLE: list[Shape] = [(43, 83), (42, 88), (43, 83), (42, 88), (33, 72)]  # letter, A4, a book page
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Mixture:
     small: float = 0.3
     middle: float = 0.25
     num_positions: int = 3000
-    reuse: float = 0.3  # share of pages seen before, worn anew
+    reuse: float = 0.5  # share of pages seen before, worn anew
     real: float = 0.2  # share of steps with a real page, where there are any
 
     def shape(self, rng: random.Random) -> Shape:
@@ -45,7 +46,7 @@ class Mixture:
 
 
 def token_places(page: Page, offsets: list[tuple[int, int]]) -> tuple[list[int], list[bool]]:
-    """The visual token of every text token, and whether it is printed there itself.
+    """The place of every text token's first printed character, and whether it is printed there itself.
 
     What is not printed (marks, tags) lies where the next printed token lies, the last ones where the last one does.
     """
@@ -103,7 +104,7 @@ class Pages(IterableDataset[Batch]):
                 continue
             shape = self.mixture.shape(rng)
             num_visual = shape[0] * shape[1]
-            count = max(1, min(28, int(self.mixture.num_positions / (num_visual * 1.4))))
+            count = max(1, min(28, int(self.mixture.num_positions / num_visual)))
             while len(fresh[shape]) < count:
                 num_pages = max(2, min(24, 1200 // num_visual + 2))
                 fresh[shape] += typeset(writer.document(*shape, num_pages), *shape)
@@ -116,7 +117,7 @@ class Pages(IterableDataset[Batch]):
             return rng.choice(seen)
         page = fresh.pop()
         seen.append(page)
-        del seen[:-40]
+        del seen[:-200]
         return page
 
 
@@ -124,10 +125,21 @@ def loader(pages: Pages, num_workers: int) -> Iterator[Batch]:
     """Batches made beside the training. Workers are spawned: a fork would inherit locks of Typst's threads."""
     if not num_workers:
         return iter(pages)
-    context = "spawn"
     return iter(
-        DataLoader(pages, batch_size=None, num_workers=num_workers, prefetch_factor=6, multiprocessing_context=context)
+        DataLoader(
+            pages,
+            batch_size=None,
+            num_workers=num_workers,
+            prefetch_factor=12,
+            multiprocessing_context="spawn",
+            worker_init_fn=_give_way,
+        )
     )
+
+
+def _give_way(_: int) -> None:
+    """A worker that takes a core from a matrix product holds up all of its threads."""
+    os.nice(19)
 
 
 def held_out_batches(data: Path, tokenizer: Path, count: int, mixture: Mixture, seed: int = 987_651) -> list[Batch]:

@@ -51,7 +51,7 @@ class Content:
 
     def words(self, least: int, most: int) -> list[str]:
         rng = self.rng
-        if rng.random() < 0.2:
+        if rng.random() < 0.1:
             words = [self._noise() for _ in range(rng.randint(least, min(most, 40)))]
         else:
             words = rng.choice(self.paragraphs).split(" ")

@@ -8,8 +8,9 @@ from typing import Literal
 
 from training.content import Content, quoted
 from training.fonts import MONO, SANS, SERIF
+from training.page import DPI, TOKEN_HEIGHT, TOKEN_WIDTH
 
-POINTS_PER_TOKEN = (24 * 72 / 120, 16 * 72 / 120)  # height and width of a visual token at 120 dpi
+POINTS_PER_TOKEN = (TOKEN_HEIGHT * 72 / DPI, TOKEN_WIDTH * 72 / DPI)  # height and width of a visual token at 120 dpi
 
 Kind = Literal["text", "markup", "formula"]
 
@@ -108,8 +109,8 @@ class Writer:
         """One block; `width` of the text column in points decides what fits."""
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
-            (0.12, self.heading, True), (0.12, self.list_, True), (0.10, self.table, wide),
-            (0.07, self.display_formula, wide and bool(self.content.formulas)), (0.05, self.code, wide),
+            (0.12, self.heading, True), (0.12, self.list_, True), (0.08, self.table, wide),
+            (0.05, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip
         if self.text_only:
@@ -141,10 +142,10 @@ class Writer:
 
     def _phrase(self, phrase: str) -> tuple[str, list[Segment]]:
         dice = self.rng.random()
-        if dice < 0.2 and self.content.formulas:
+        if dice < 0.07 and self.content.formulas:
             latex, typst = self.rng.choice(self.content.short_formulas)
             return f"${typst}$", [Segment("formula", f"${latex}$")]
-        if dice < 0.26 and " " not in phrase and "`" not in phrase:
+        if dice < 0.12 and " " not in phrase and "`" not in phrase:
             return f"#raw({quoted(phrase)[1:]})", [markup("`"), text(phrase), markup("`")]
         style = "#strong" if dice > 0.93 else "#emph" if dice > 0.83 else ""
         return (f"{style}[{quoted(phrase)}]" if style else quoted(phrase)), [text(phrase)]

@@ -14,7 +14,7 @@ from fastocr_cli.models.pocket.network import PocketConfig
 def export(checkpoint: Path, folder: Path) -> None:
     """Half precision weights and the sizes; the tokenizer stays as it is."""
     state = torch.load(checkpoint, map_location="cpu")
-    weights = state["network"] | state["mean"]
+    weights = state["network"] | {name: w for name, w in state["mean"].items() if name in state["network"]}
     half = {name: (w.half() if w.is_floating_point() else w).contiguous() for name, w in weights.items()}
     folder.mkdir(parents=True, exist_ok=True)
     save_file(half, folder / "model.safetensors", metadata={"step": str(state["step"])})

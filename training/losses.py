@@ -6,41 +6,65 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 from training.model import Batch, Outputs, Trainee
+from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
 
 @dataclass(frozen=True)
 class Weights:
     text: float = 1.0
     cells: float = 0.3
-    visual: float = 0.6
-    gaze: float = 0.4
+    visual: float = 1.0
+    letters: float = 1.0
+    gaze: float = 0.1
+    place: float = 0.3
 
 
-def cell_loss(outputs: Outputs, batch: Batch) -> Tensor:
+def cell_loss(logits: Tensor, batch: Batch) -> Tensor:
     """Which character has its centre in each half cell; most have none, which counts less."""
-    logits = outputs.cell_logits.flatten(0, 3).float()
+    logits = logits.flatten(0, 3).float()
     weight = torch.ones(logits.shape[1], device=logits.device)
-    weight[0] = 0.3
+    weight[0] = 0.6
     return F.cross_entropy(logits, batch.cells.permute(0, 2, 3, 1).flatten(), weight=weight)
 
 
+def kept_places(outputs: Outputs, batch: Batch) -> Tensor:
+    """[batch, n]: number among the kept visual tokens of the one in which each label is printed, -1 for none."""
+    places = batch.visual_places
+    return torch.where(places >= 0, outputs.rank.gather(1, places.clamp(min=0)), -1)
+
+
 def visual_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
-    """Which text tokens begin in a visual token, read from it without the decoder."""
-    chosen = batch.printed & (batch.places >= 0) & (batch.labels >= 0)
+    """Which text tokens begin in a visual token, first, second and later ones, read without the decoder."""
+    places = kept_places(outputs, batch)
+    chosen = batch.printed & (places >= 0) & (batch.labels >= 0)
+    same = (places == places.roll(1, 1)) & chosen & chosen.roll(1, 1)
+    same[:, 0] = False
+    number = (same.int() + (same & same.roll(1, 1)).int())[chosen]  # 0 for the first token in its visual token
     page = torch.arange(len(chosen), device=chosen.device)[:, None].expand_as(chosen)
-    return F.cross_entropy(model.logits(outputs.visual[page[chosen], batch.places[chosen]]), batch.labels[chosen])
+    visual = outputs.visual[page[chosen], places[chosen]]
+    for which, name in enumerate(("second", "third"), start=1):
+        visual = torch.where((number == which)[:, None], model.heads[name](visual), visual)
+    return F.cross_entropy(model.logits(visual), batch.labels[chosen])
+
+
+def letter_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
+    """The characters in a visual token, from left to right, read without the decoder."""
+    width = 2 * TOKEN_WIDTH // CELL
+    halves = batch.cells.movedim(1, -1).flatten(-2)  # [batch, height / 8, width / 4]
+    rows = halves.unflatten(1, (-1, TOKEN_HEIGHT // CELL)).amax(2)  # one line of print at most
+    letters = rows.unflatten(2, (-1, width)).flatten(1, 2)  # [batch, visual, halves]
+    kept = outputs.rank >= 0
+    logits = model.heads["letters"](outputs.visual).float().unflatten(-1, (width, NUM_CLASSES))
+    return F.cross_entropy(logits.flatten(0, 2), letters[kept].flatten())
 
 
 def gaze_loss(outputs: Outputs, batch: Batch) -> Tensor:
     """The guided heads look at the visual token in which the next text token is printed."""
     assert outputs.hidden is not None
     assert outputs.gaze is not None
-    places = batch.places
-    if outputs.kept is not None:
-        number = torch.full((batch.num_visual,), -1, device=places.device)
-        number[outputs.kept] = torch.arange(len(outputs.kept), device=places.device)
-        places = torch.where(places >= 0, number[places.clamp(min=0)], -1)
+    places = kept_places(outputs, batch)
     known = (places >= 0) & (batch.labels >= 0)
     target = places.clamp(min=0)[:, None, :, None]
     total = outputs.hidden.new_zeros((), dtype=torch.float32)
@@ -50,14 +74,27 @@ def gaze_loss(outputs: Outputs, batch: Batch) -> Tensor:
     return total
 
 
+def place_loss(model: Trainee, hidden: Tensor, batch: Batch) -> tuple[Tensor, float]:
+    """The row and the cell in which the next text token begins, and the share found, half a token aside at most."""
+    known = (batch.places >= 0) & (batch.labels >= 0)
+    row, cell = (scores.float() for scores in model.network.place_logits(hidden[known]))
+    true_row, true_cell = batch.places[known] // batch.num_cells, batch.places[known] % batch.num_cells
+    found = (row.argmax(-1) == true_row) & ((cell.argmax(-1) - true_cell).abs() <= 1)
+    loss = F.cross_entropy(row, true_row) + F.cross_entropy(cell, true_cell)
+    return loss, found.float().mean().item()
+
+
 def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> tuple[Tensor, dict[str, float]]:
     """The weighted sum, and each part with the accuracy of the next token."""
-    parts = {"cells": cell_loss(outputs, batch), "visual": visual_loss(model, outputs, batch)}
+    parts = {"visual": visual_loss(model, outputs, batch), "letters": letter_loss(model, outputs, batch)}
     found: dict[str, float] = {}
+    if outputs.cell_logits is not None:
+        parts["cells"] = cell_loss(outputs.cell_logits, batch)
     if outputs.hidden is not None:
         logits = model.logits(outputs.hidden)
         parts["text"] = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())
         parts["gaze"] = gaze_loss(outputs, batch)
+        parts["place"], found["places"] = place_loss(model, outputs.hidden, batch)
         labelled = batch.labels >= 0
         found["accuracy"] = (logits.argmax(-1) == batch.labels)[labelled].float().mean().item()
     total = torch.stack([getattr(weights, name) * part for name, part in parts.items()]).sum()

@@ -6,8 +6,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fastocr_cli.models.pocket.cells import NUM_CLASSES
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, Vision, positions
+from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
+from fastocr_cli.models.pocket.network import (
+    PocketConfig,
+    PocketNetwork,
+    Vision,
+    inked,
+    known,
+    text_positions,
+    visual_positions,
+)
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
@@ -22,7 +30,7 @@ class Batch:
     cells: Tensor  # [batch, 2, height / 8, width / 8], character classes
     inputs: Tensor  # [batch, n]: vision end, then the Markdown
     labels: Tensor  # [batch, n]: the Markdown, then the end mark; -100 where there is none
-    places: Tensor  # [batch, n]: the visual token in which each label is printed, -1 for none
+    places: Tensor  # [batch, n]: where each label is printed, row * (cells in a row) + cell, -1 for nowhere
     printed: Tensor  # [batch, n]: the label is printed itself, not only near it
 
     def to(self, device: torch.device) -> "Batch":
@@ -30,31 +38,65 @@ class Batch:
 
     @property
     def num_visual(self) -> int:
-        return (self.image.shape[-2] // TOKEN_HEIGHT) * (self.image.shape[-1] // TOKEN_WIDTH)
+        return (self.image.shape[-2] // TOKEN_HEIGHT) * self.num_columns
+
+    @property
+    def num_columns(self) -> int:
+        return self.image.shape[-1] // TOKEN_WIDTH
+
+    @property
+    def num_cells(self) -> int:
+        """In a row."""
+        return self.image.shape[-1] // CELL
+
+    @property
+    def num_places(self) -> int:
+        return self.image.shape[-2] // TOKEN_HEIGHT * self.num_cells
+
+    @property
+    def visual_places(self) -> Tensor:
+        """[batch, n]: the visual token in which each label is printed, -1 for none."""
+        row, cell = self.places // self.num_cells, self.places % self.num_cells
+        return torch.where(self.places < 0, -1, row * self.num_columns + cell // (TOKEN_WIDTH // CELL))
 
 
 @dataclass
 class Outputs:
-    cell_logits: Tensor  # [batch, height / 8, width / 8, 2, classes]
-    visual: Tensor  # [batch, visual, hidden], before the decoder
+    visual: Tensor  # [batch, kept, hidden], before the decoder
+    rank: Tensor  # [batch, visual]: number of each visual token among the kept ones, -1 for white paper
+    cell_logits: Tensor | None = None  # [batch, height / 8, width / 8, 2, classes]; None where no picture was read
     hidden: Tensor | None = None  # [batch, n, hidden]; None where the decoder was left out
     gaze: Gaze | None = None
-    kept: Tensor | None = None  # indices of the visual tokens that the decoder was given; None for all
 
 
 class Trainee(nn.Module):
-    """pocket's network under training."""
+    """pocket's network under training, with heads that are not shipped.
 
-    def __init__(self, config: PocketConfig, encoder_only: bool = False) -> None:
+    They read from a visual token, before the decoder, its letters and the second and third text token that begins in
+    it.
+    """
+
+    def __init__(self, config: PocketConfig, encoder_only: bool = False, frozen_trunk: bool = False) -> None:
         super().__init__()
         self.encoder_only = encoder_only
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        width = config.hidden_size
+        self.heads = nn.ModuleDict(
+            {
+                "second": nn.Linear(width, width),
+                "third": nn.Linear(width, width),
+                "letters": nn.Linear(width, 2 * TOKEN_WIDTH // CELL * NUM_CLASSES),
+            }
+        )
+        for part in (self.network.vis.trunk, self.network.vis.characters):
+            part.requires_grad_(not frozen_trunk)
 
     def train(self, mode: bool = True) -> "Trainee":
         """Once the encoder reads, batch norms keep their statistics: crops and pages differ, reading has one set."""
         super().train(mode)
-        self.network.vis.train(mode and self.encoder_only)
+        self.network.vis.trunk.eval()
+        self.network.vis.mix.train(mode and self.encoder_only)
         return self
 
     def forward(
@@ -62,29 +104,38 @@ class Trainee(nn.Module):
         batch: Batch,
         cells: Tensor | None,
         inputs: Tensor,
+        places: Tensor,
         pruning: Pruning | None = None,
-        drop_blank: bool = False,
+        look: bool = True,
     ) -> Outputs:
-        """`cells` and `inputs` are the batch's, or what the step made of them (missing, wrong).
+        """What the step makes of the batch.
 
-        `drop_blank` leaves out the visual tokens of white paper; it is for batches of one page.
+        Args:
+            cells: the page's characters, or None to read them from the picture.
+            inputs: the batch's, or with mistakes.
+            places: [batch, n], where each input was printed, -1 for nowhere.
+            pruning: how attention is pruned, if it is.
+            look: False leaves the picture out, by far the largest part of a page's arithmetic.
         """
         network = self.network
         pixels = ((255 - batch.image.float()) / 255).contiguous(memory_format=torch.channels_last)
-        num_rows, num_columns = network.grid(pixels)
-        features, visual = encode(network.vis, pixels, cells)
-        cell_logits = network.aux(features).permute(0, 2, 3, 1).unflatten(-1, (2, -1))
+        _, num_columns = network.grid(pixels)
+        kept = keep(inked(pixels, batch.cells, network.config))
+        rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
+        rank.scatter_(1, kept, torch.arange(kept.shape[1], device=kept.device).expand_as(kept))
+        visual, cell_logits = encode(network.vis, pixels if look else None, cells, kept)
         if self.encoder_only:
-            return Outputs(cell_logits, visual)
+            return Outputs(visual, rank, cell_logits)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
-        placed = visual + network.place(num_rows, num_columns)
-        where = positions(num_rows, num_columns, inputs.shape[1]).to(placed.device)
-        kept = inked(pixels)[0].nonzero()[:, 0] if drop_blank else None
-        if kept is not None:
-            placed = placed[:, kept]
-            where = torch.cat([where[:, :1], where[:, 1 + kept], where[:, 1 + visual.shape[1] :]], 1)
-        embeds = torch.cat([network.embed(start), placed, network.embed(inputs)], 1)
-        where = where[:, None].expand(-1, len(inputs), -1)
+        placed = visual + network.visual_place(kept, num_columns)
+        row = torch.where(places < 0, -1, places // batch.num_cells)
+        cell = torch.where(places < 0, -1, places % batch.num_cells)
+        embeds = torch.cat([network.embed(start), placed, network.embed(inputs) + network.place(row, cell)], 1)
+        count = torch.arange(inputs.shape[1], device=inputs.device).expand_as(inputs)
+        where = torch.cat(
+            [start.new_zeros(3, len(start), 1), visual_positions(kept, num_columns), text_positions(count, row, cell)],
+            -1,
+        )
         gaze = Gaze(placed.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)
         if pruning is not None:
             gaze.previous = self._look_ahead(embeds, where, gaze)
@@ -96,7 +147,7 @@ class Trainee(nn.Module):
             use_cache=False,
             gaze=gaze,
         ).last_hidden_state
-        return Outputs(cell_logits, visual, hidden[:, gaze.prefix :], gaze, kept)
+        return Outputs(visual, rank, cell_logits, hidden[:, gaze.prefix :], gaze)
 
     @torch.no_grad()
     def _look_ahead(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
@@ -116,34 +167,21 @@ class Trainee(nn.Module):
         return logits
 
 
-def encode(vision: Vision, pixels: Tensor, cells: Tensor | None) -> tuple[Tensor, Tensor]:
-    """What `Vision.forward` gives, with its pooling and pointwise convolutions as matrix products.
-
-    In bf16 on CPUs the backward pass of those convolutions is up to 25 times slower, depending on the page's size; the
-    depthwise one is faster in fp32.
-    """
-    features = vision.trunk(pixels)
-    joined = features
+def encode(vision: Vision, pixels: Tensor | None, cells: Tensor | None, kept: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Visual tokens, from a picture, from characters or from both, and the trunk's scores for the picture's cells."""
+    if pixels is None:
+        assert cells is not None
+        return vision.words(vision.layer(cells[:, 0]) + vision.layer(cells[:, 1] + NUM_CLASSES), kept), None
+    features = vision.look(pixels)
+    logits = vision.see(features)
+    classes = logits.detach().softmax(-1).to(features.dtype)  # text alone must not bend the alphabet
     if cells is not None:
-        known = vision.layer(cells[:, 0]) + vision.layer(cells[:, 1] + NUM_CLASSES)
-        joined = features + known.permute(0, 3, 1, 2)
-    rows, columns = vision.pool.kernel_size
-    patches = joined.permute(0, 2, 3, 1).unflatten(2, (-1, columns)).unflatten(1, (-1, rows)).transpose(2, 3)
-    tokens = F.linear(patches.flatten(3), vision.pool.weight.permute(0, 2, 3, 1).flatten(1), vision.pool.bias)
-    for block in vision.mix:
-        with torch.autocast(pixels.device.type, enabled=False):
-            mixed = block.n(block.dw(tokens.float().permute(0, 3, 1, 2)))  # type: ignore[operator]
-        wide = F.gelu(F.linear(mixed.permute(0, 2, 3, 1), block.u.weight[..., 0, 0], block.u.bias))  # type: ignore
-        tokens = tokens + F.linear(wide, block.d.weight[..., 0, 0], block.d.bias)  # type: ignore
-    return features, vision.norm(tokens.flatten(1, 2))
+        classes = known(cells, classes)
+    return vision.words(vision.letters(classes) + vision.shapes(features.detach()), kept), logits
 
 
-def inked(pixels: Tensor, contrast: float = 0.08) -> Tensor:
-    """Which visual tokens hold more than plain paper: [batch, visual] bool, of pixels [batch, 1, height, width].
-
-    Means of 4 x 4 pixels are compared within a token, so that neither noise nor uneven light counts as ink.
-    """
-    means = F.avg_pool2d(pixels, 4)
-    cell = (TOKEN_HEIGHT // 4, TOKEN_WIDTH // 4)
-    reach = F.max_pool2d(means, cell) + F.max_pool2d(-means, cell)
-    return (reach > contrast).flatten(1)
+def keep(inked: Tensor) -> Tensor:
+    """Indices [batch, most] in raster order of the inked visual tokens; pages with fewer keep white ones too."""
+    most = int(inked.sum(1).max())
+    chosen: Tensor = inked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most].sort(1).values
+    return chosen

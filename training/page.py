@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket.cells import cell_grid
+from fastocr_cli.models.pocket.cells import CELL, cell_grid
 
 DPI = 120
-TOKEN_HEIGHT, TOKEN_WIDTH = 24, 16  # pixels of a visual token
+TOKEN_HEIGHT, TOKEN_WIDTH = 16, 24  # pixels of a visual token
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class Page:
 
 
 def places(page: Page) -> NDArray[np.int64]:
-    """For each character of the target the visual token it lies in, -1 where nothing is printed: [len(target)]."""
+    """Where each character of the target is printed: row * (cells in a row) + cell, -1 for nowhere: [len(target)]."""
     known = ~np.isnan(page.centres[:, 0])
     x, y = np.nan_to_num(page.centres).T
-    column = np.clip(x // TOKEN_WIDTH, 0, page.num_columns - 1)
+    cells_in_a_row = page.image.shape[1] // CELL
+    cell = np.clip(x // CELL, 0, cells_in_a_row - 1)
     row = np.clip(y // TOKEN_HEIGHT, 0, page.num_rows - 1)
-    return np.where(known, row * page.num_columns + column, -1).astype(np.int64)
+    return np.where(known, row * cells_in_a_row + cell, -1).astype(np.int64)
 
 
 def cells(page: Page) -> NDArray[np.int64]:

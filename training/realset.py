@@ -16,7 +16,7 @@ import numpy as np
 import pymupdf
 from PIL import Image
 
-from training.page import Page
+from training.page import TOKEN_HEIGHT, TOKEN_WIDTH, Page
 from training.realpages import real_pages
 
 HELD_OUT = ("bashref", "debian-faq", "maint-guide", "reportlab-userguide")  # documents kept for testing
@@ -31,7 +31,9 @@ def pack(page: Page) -> tuple[bytes, str, Any, str, Any]:
 
 def unpack(packed: tuple[bytes, str, Any, str, Any]) -> Page:
     picture_bytes, *rest = packed
-    return Page(np.asarray(Image.open(io.BytesIO(picture_bytes))), *rest)
+    image = np.asarray(Image.open(io.BytesIO(picture_bytes)))
+    margins = (0, -image.shape[0] % TOKEN_HEIGHT), (0, -image.shape[1] % TOKEN_WIDTH)
+    return Page(np.pad(image, margins, constant_values=255), *rest)
 
 
 def write_training_pages(folder: Path, out: Path, most: int = 100) -> None:

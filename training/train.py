@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -43,12 +44,13 @@ class Config:
     warm_up: int = 100
     rate: float = 5e-4
     ema: float = 0.998
-    own_text: float = 0.5  # share of steps with the page's characters beside the picture
-    wrong_text: float = 0.35  # share of those in which some are missing or wrong
-    noise: float = 0.2  # most text inputs replaced by random ones
+    picture: float = 0.5  # share of steps that read the picture; the others read the characters alone
+    own_text: float = 0.3  # share of those with the page's characters beside the picture
+    noise: float = 0.1  # most text inputs, and most places, replaced by others
     encoder_only: bool = False  # the decoder is left out and left alone
+    frozen_trunk: bool = False  # what names the characters is left as it is
+    own_places: float = 0.25  # share of steps that are told where the model itself would have read
     pruned: float = 0.25  # share of steps in which only focal layers see the whole page
-    drop_blank: float = 0.75  # share of steps on single pages without the visual tokens of white paper
     small: float = 0.3
     middle: float = 0.25
     num_positions: int = 3000
@@ -72,20 +74,32 @@ def parse() -> Config:
     return Config(**vars(parser.parse_args()))
 
 
-def known_characters(cells: Tensor, config: Config) -> Tensor | None:
-    """The page's own text as a step gets it: none, all, or with holes, missing lines and wrong characters."""
-    if random.random() >= config.own_text:
-        return None
-    if random.random() >= config.wrong_text:
+def known_characters(cells: Tensor, look: bool, config: Config) -> Tensor | None:
+    """The page's characters as a step gets them.
+
+    Beside a picture none, all, or all but a region (a scanned figure, a stamp). Alone they stand for what the trunk
+    will make of pictures: half of the time some are wrong, lost or half a cell aside.
+    """
+    if look:
+        if random.random() >= config.own_text:
+            return None
+        if random.random() < 0.5:
+            height, width = cells.shape[-2:]
+            top, left = random.randrange(height), random.randrange(width)
+            cells = cells.clone()
+            cells[..., top : top + random.randrange(3, 40), left : left + random.randrange(10, width)] = 0
+        return cells
+    if random.random() < 0.5:
         return cells
     cells = cells.clone()
-    cells[torch.rand(cells.shape, device=cells.device) < random.uniform(0, 0.5)] = 0
-    if random.random() < 0.5:  # a region without text: a scanned figure, a stamp
-        height, width = cells.shape[-2:]
-        top, left = random.randrange(height), random.randrange(width)
-        cells[..., top : top + random.randrange(3, 40), left : left + random.randrange(10, width)] = 0
-    wrong = (torch.rand(cells.shape, device=cells.device) < random.uniform(0, 0.1)) & (cells > 0)
-    cells[wrong] = torch.randint(1, NUM_CLASSES, (int(wrong.sum()),), device=cells.device)
+    share = random.uniform(0, 0.06)
+    halves = cells.movedim(1, -1).flatten(-2)  # [batch, height / 8, width / 4]
+    aside = (torch.rand(halves.shape, device=cells.device) < share) & (halves > 0) & (halves.roll(-1, -1) == 0)
+    aside[..., -1] = False
+    halves = torch.where(aside, 0, halves) + torch.where(aside, halves, 0).roll(1, -1)
+    cells = halves.unflatten(-1, (-1, 2)).movedim(-1, 1).contiguous()
+    wrong = (torch.rand(cells.shape, device=cells.device) < share / 2) & (cells > 0)
+    cells[wrong] = torch.randint(0, NUM_CLASSES, (int(wrong.sum()),), device=cells.device)
     return cells
 
 
@@ -100,100 +114,189 @@ def mistaken(inputs: Tensor, config: Config, vocab_size: int) -> Tensor:
     return torch.where(replace, other, inputs)
 
 
+def misplaced(places: Tensor, num_cells: int, num_places: int, config: Config) -> Tensor:
+    """Where each input was printed, [batch, n], -1 for the first: many a cell aside, some more, a few anywhere."""
+    places = F.pad(places[:, :-1], (1, 0), value=-1)
+    share = random.uniform(0, config.noise) if random.random() < 0.7 else 0.0
+    dice = torch.rand(places.shape, device=places.device)
+    nearby = places + torch.randint(0, 2, places.shape, device=places.device) * 2 - 1
+    aside = torch.tensor([-3, -2, 2, 3, -num_cells, num_cells], device=places.device)
+    aside = places + aside[torch.randint(0, len(aside), places.shape, device=places.device)]
+    anywhere = torch.randint(0, num_places, places.shape, device=places.device)
+    moved = places
+    for replacement, most in ((nearby, 5 * share), (aside, share), (anywhere, share / 8)):
+        moved = torch.where(dice < most, replacement, moved)
+    return torch.where(places < 0, places, moved.clamp(0, num_places - 1))
+
+
+def optimizers(parameters: dict[str, torch.nn.Parameter], rate: float) -> list[torch.optim.Optimizer]:
+    """Muon (its steps scaled as AdamW's, arXiv 2502.16982) for the matrices within, AdamW for the rest."""
+    within = ("lm.layers", "vis.pool", "vis.mix")
+    matrices = {n: p for n, p in parameters.items() if n.startswith(within) and p.ndim == 2}
+    rest = [p for n, p in parameters.items() if n not in matrices]
+    wide, narrow = [p for p in rest if p.ndim > 1], [p for p in rest if p.ndim <= 1]
+    groups = [{"params": wide, "weight_decay": 0.05}, {"params": narrow, "weight_decay": 0.0}]
+    return [
+        torch.optim.Muon(matrices.values(), lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
+    ]
+
+
+class Together:
+    """Processes that share each step, as torchrun starts them; one alone without it."""
+
+    def __init__(self) -> None:
+        self.size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = 0
+        if self.size > 1:
+            torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+            self.rank = torch.distributed.get_rank()
+
+    def average(self, parameters: list[torch.nn.Parameter], stop: bool) -> bool:
+        """Make the gradients the mean over all processes; tells whether any of them was asked to stop."""
+        if self.size == 1:
+            return stop
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        joined = torch.cat([*(g.flatten() for g in grads), grads[0].new_full((1,), float(stop))])
+        torch.distributed.all_reduce(joined)
+        for parameter, grad in zip(parameters, joined.split([g.numel() for g in grads] + [1]), strict=False):
+            parameter.grad = (grad / self.size).view_as(parameter)
+        return bool(joined[-1] > 0)
+
+
 class Trainer:
     """The state of a run: weights, their running mean, optimiser, step."""
 
     def __init__(self, config: Config) -> None:
         self.config, self.device = config, torch.device(config.device)
+        self.together = Together()
+        self.asked_to_stop = self.stopping = False
         torch.manual_seed(config.seed)
         self.vocab_size = Tokenizer.from_file(str(config.tokenizer)).get_vocab_size()
-        self.model = Trainee(PocketConfig(vocab_size=self.vocab_size), config.encoder_only).to(self.device)
+        sizes = PocketConfig(vocab_size=self.vocab_size)
+        self.model = Trainee(sizes, config.encoder_only, config.frozen_trunk).to(self.device)
         self.step = self.first = 0
         self.pages_seen = 0.0  # in letter pages, by visual tokens
         checkpoint = config.out / "last.pt"
         if config.init and not checkpoint.exists():
-            self.model.network.load_state_dict(
-                {k: v.float() if v.is_floating_point() else v for k, v in load_file(config.init).items()}
-            )
-        self.parameters = dict(self.model.network.named_parameters())
-        wide = [p for p in self.parameters.values() if p.ndim > 1]
-        narrow = [p for p in self.parameters.values() if p.ndim <= 1]
-        groups = [{"params": wide, "weight_decay": 0.05}, {"params": narrow, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98), fused=True)
+            self.begin_from(load_file(config.init))
+        self.parameters = {n: p for n, p in self.model.network.named_parameters() if p.requires_grad}
+        self.parameters |= {f"heads.{n}": p for n, p in self.model.heads.named_parameters()}
+        self.optimizers = optimizers(self.parameters, config.rate)
         self.mean = {name: p.detach().clone() for name, p in self.parameters.items()}
         if checkpoint.exists():
             self.load(checkpoint)
 
+    def begin_from(self, weights: dict[str, Tensor]) -> None:
+        """Take the weights that fit in name and shape; what is new starts from nothing."""
+        own = self.model.network.state_dict()
+        fitting = {k: v for k, v in weights.items() if k in own and v.shape == own[k].shape}
+        print(f"{len(fitting)} of {len(own)} tensors from {self.config.init}")
+        self.model.network.load_state_dict(fitting, strict=False)
+
     def load(self, path: Path) -> None:
+        """Go on; where another part is trained than before, the optimiser and the mean start anew."""
         state = torch.load(path, map_location=self.device)
         self.model.network.load_state_dict(state["network"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.mean, self.step, self.pages_seen = state["mean"], state["step"], state["pages_seen"]
-        self.first = state["first"]
+        self.model.heads.load_state_dict(state["heads"])
+        self.step, self.pages_seen = state["step"], state["pages_seen"]
+        if state["mean"].keys() == self.mean.keys() and "optimizers" in state:
+            for optimizer, its_state in zip(self.optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(its_state)
+            self.mean, self.first = state["mean"], state["first"]
+        else:
+            self.mean = {name: state["mean"].get(name, p.detach().clone()) for name, p in self.parameters.items()}
+            self._assign(self.mean)
+            self.first = self.step
         torch.set_rng_state(state["torch_rng"].cpu())
         random.setstate(state["python_rng"])
+        if self.together.rank:  # each process draws its own mistakes
+            random.seed(f"{self.together.rank}/{self.step}")
+            torch.manual_seed(random.getrandbits(32))
 
     def save(self) -> None:
         """Written beside and renamed, so that a run killed at any time resumes."""
         state = {
             "network": self.model.network.state_dict(),
+            "heads": self.model.heads.state_dict(),
             "mean": self.mean,
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "first": self.first,
             "pages_seen": self.pages_seen,
             "torch_rng": torch.get_rng_state(),
             "python_rng": random.getstate(),
         }
-        self.config.out.mkdir(parents=True, exist_ok=True)
         torch.save(state, self.config.out / "writing.pt")
         os.replace(self.config.out / "writing.pt", self.config.out / "last.pt")
 
     def forward(
-        self, batch: Batch, cells: Tensor | None, inputs: Tensor, pruning: Pruning | None, drop_blank: bool
+        self,
+        batch: Batch,
+        cells: Tensor | None,
+        inputs: Tensor,
+        places: Tensor,
+        pruning: Pruning | None,
+        look: bool,
     ) -> tuple[Tensor, dict[str, float]]:
         """bf16 where it is fast, fp32 weights, softmaxes and losses."""
         with torch.autocast(self.device.type, dtype=torch.bfloat16):
-            outputs = self.model(batch, cells, inputs, pruning, drop_blank)
+            outputs = self.model(batch, cells, inputs, places, pruning, look)
             return losses(self.model, outputs, batch, Weights())
+
+    @torch.no_grad()
+    def own_places(self, batch: Batch, cells: Tensor | None, inputs: Tensor, places: Tensor, look: bool) -> Tensor:
+        """The places of the inputs as the model finds them, as it will have to in decoding: [batch, n]."""
+        with torch.autocast(self.device.type, dtype=torch.bfloat16):
+            hidden = self.model(batch, cells, inputs, places, None, look).hidden
+            row, cell = (scores.argmax(-1) for scores in self.model.network.place_logits(hidden))
+        found = (row * batch.num_cells + cell.clamp(max=batch.num_cells - 1)).clamp(max=batch.num_places - 1)
+        return F.pad(found[:, :-1], (1, 0), value=-1)
 
     def train_step(self, batch: Batch) -> dict[str, float]:
         config = self.config
         self.model.train()
         batch = batch.to(self.device)
-        for group in self.optimizer.param_groups:
+        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
             group["lr"] = config.rate_at(self.step, self.first)
-        cells = known_characters(batch.cells, config)
-        pruning = Pruning() if random.random() < config.pruned and not config.encoder_only else None
-        drop_blank = len(batch.image) == 1 and random.random() < config.drop_blank
+        shared = random.Random(f"{config.seed}/{self.step}")  # processes wait for each other: all do the same kind
+        look = shared.random() < config.picture
+        cells = known_characters(batch.cells, look, config)
+        pruning = Pruning() if shared.random() < config.pruned and not config.encoder_only else None
         inputs = mistaken(batch.inputs, config, self.vocab_size)
-        loss, parts = self.forward(batch, cells, inputs, pruning, drop_blank)
-        self.optimizer.zero_grad(set_to_none=True)
+        places = misplaced(batch.places, batch.num_cells, batch.num_places, config)
+        if shared.random() < config.own_places and not config.encoder_only:
+            places = self.own_places(batch, cells, inputs, places, look)
+        loss, parts = self.forward(batch, cells, inputs, places, pruning, look)
+        self.model.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
+        self.stopping = self.together.average(list(self.parameters.values()), self.asked_to_stop)
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
         weights = [p.detach() for p in self.parameters.values()]
         torch._foreach_lerp_(list(self.mean.values()), weights, 1 - config.ema)
         self.step += 1
-        self.pages_seen += len(batch.image) * batch.num_visual / 3520
-        name = "pixels" if cells is None else "own_text"
-        return {f"{k}_{name}" if k in {"text", "accuracy"} else k: v for k, v in parts.items()}
+        self.pages_seen += self.together.size * len(batch.image) * batch.num_visual / 3520
+        name = "pixels" if cells is None else "both" if look else "characters"
+        return {f"{k}_{name}" if k in {"text", "accuracy", "places"} else k: v for k, v in parts.items()}
 
     @torch.no_grad()
     def held_out(self, batches: list[Batch]) -> dict[str, float]:
-        """Next-token loss of the averaged weights: pixels alone, with the page's text, and pruned as in decoding."""
+        """Next-token loss and accuracy of the averaged weights: from pixels, from characters, pruned as in decoding."""
         weights = {name: p.detach().clone() for name, p in self.parameters.items()}
         self._assign(self.mean)
         self.model.eval()
-        found = {}
-        kinds = [("pixels", False, None, False), ("own_text", True, None, False), ("pruned", True, Pruning(), False)]
-        for name, own_text, pruning, drop in [*kinds, ("dropped", True, None, True)]:
-            total = 0.0
+        found: dict[str, float] = {}
+        kinds = [("pixels", False, None), ("characters", True, None), ("pruned", True, Pruning())]
+        for name, own_text, pruning in kinds:
             for batch in (b.to(self.device) for b in batches):
                 cells = batch.cells if own_text else None
-                parts = self.forward(batch, cells, batch.inputs, pruning, drop and len(batch.image) == 1)[1]
-                total += parts["visual" if self.config.encoder_only else "text"]
-            found[f"held_out_{name}"] = total / len(batches)
+                places = F.pad(batch.places[:, :-1], (1, 0), value=-1)
+                parts = self.forward(batch, cells, batch.inputs, places, pruning, not own_text)[1]
+                for part in ("text", "accuracy", "places", "visual"):
+                    key = f"held_out_{part}_{name}"
+                    found[key] = found.get(key, 0.0) + parts.get(part, 0.0) / len(batches)
         self._assign(weights)
         return found
 
@@ -204,26 +307,33 @@ class Trainer:
 
 def run(config: Config) -> None:
     torch.set_num_threads(config.threads)
+    config.out.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(config)
+    leads = trainer.together.rank == 0
     mixture = Mixture(config.small, config.middle, config.num_positions)
-    held_out = held_out_batches(config.data, config.tokenizer, NUM_HELD_OUT_BATCHES, HELD_OUT_MIXTURE)
-    batches = loader(Pages(config.data, config.tokenizer, mixture, config.seed + trainer.step), config.num_workers)
+    held_out = held_out_batches(config.data, config.tokenizer, NUM_HELD_OUT_BATCHES, HELD_OUT_MIXTURE) if leads else []
+    seed = config.seed + trainer.step + 1_000_003 * trainer.together.rank
+    batches = loader(Pages(config.data, config.tokenizer, mixture, seed), config.num_workers)
     running: dict[str, float] = {}
-    asked_to_stop: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: asked_to_stop.append(number))
+
+    def stop(*_: object) -> None:
+        trainer.asked_to_stop = True
+
+    signal.signal(signal.SIGTERM, stop)
     began, active = time.process_time(), time.monotonic()
-    while trainer.step < config.steps and not asked_to_stop:
+    while trainer.step < config.steps and not trainer.stopping:
         parts = trainer.train_step(next(batches))
         running |= {k: 0.95 * running.get(k, v) + 0.05 * v for k, v in parts.items()}
-        if trainer.step % 20 == 0:
+        if leads and trainer.step % 20 == 0:
             report(trainer, running, (time.monotonic() - active) / 20)
             active = time.monotonic()
-        if trainer.step % config.save_every == 0 or trainer.step == config.steps:
+        if leads and (trainer.step % config.save_every == 0 or trainer.step == config.steps):
             trainer.save()
             found = trainer.held_out(held_out) | {"cpu_seconds": time.process_time() - began}
             report(trainer, found, 0)
             active = time.monotonic()
-    trainer.save()
+    if leads:
+        trainer.save()
 
 
 def report(trainer: Trainer, values: dict[str, float], seconds: float) -> None:

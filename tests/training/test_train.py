@@ -1,20 +1,23 @@
 """A step lowers the loss, and a run that was stopped goes on as if it had not been."""
 
+import os
 import random
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
 
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork
+from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, inked, known
 
 pytest.importorskip("typst")
 
 from training.batches import Mixture, Pages
 from training.export import export
-from training.model import Batch, encode, inked
-from training.train import Config, Trainer, known_characters, mistaken
+from training.model import Batch, encode, keep
+from training.train import Config, Trainer, known_characters, misplaced, mistaken
 
 
 @pytest.fixture
@@ -60,7 +63,8 @@ def test_labels_follow_inputs_and_lie_on_the_page(batch: Batch) -> None:
     text = batch.inputs[:, 1:]
     same = (text == batch.labels[:, :-1]) | (batch.labels[:, :-1] == 2)
     assert same[known].all()
-    assert batch.places.max() < batch.num_visual
+    assert batch.places.max() < batch.num_places
+    assert batch.visual_places.max() < batch.num_visual
     assert (batch.places[batch.printed] >= 0).all()
 
 
@@ -71,11 +75,27 @@ def test_mistakes_spare_the_first_input_and_stay_in_their_share(batch: Batch) ->
     assert changed.float().mean() < 0.3
 
 
-def test_own_text_is_none_or_of_the_same_shape(batch: Batch) -> None:
-    assert known_characters(batch.cells, Config(own_text=0.0)) is None
-    worn = known_characters(batch.cells, Config(own_text=1.0, wrong_text=1.0))
-    assert worn is not None
-    assert worn.shape == batch.cells.shape
+def test_places_are_those_of_the_inputs_and_mistakes_stay_on_the_page(batch: Batch) -> None:
+    true = misplaced(batch.places, batch.num_cells, batch.num_places, Config(noise=0.0))
+    assert (true[:, 0] == -1).all()
+    assert torch.equal(true[:, 1:], batch.places[:, :-1])
+    random.seed(3)
+    moved = misplaced(batch.places, batch.num_cells, batch.num_places, Config(noise=0.9))
+    assert not torch.equal(moved, true)
+    assert torch.equal(moved < 0, true < 0)
+    assert moved.max() < batch.num_places
+
+
+def test_characters_alone_are_worn_a_little_and_beside_a_picture_may_be_missing(batch: Batch) -> None:
+    random.seed(4)
+    assert known_characters(batch.cells, True, Config(own_text=0.0)) is None
+    for look in (True, False):
+        for _ in range(8):
+            worn = known_characters(batch.cells, look, Config(own_text=1.0))
+            assert worn is not None
+            assert worn.shape == batch.cells.shape
+            if not look:
+                assert (worn > 0).sum() > 0.8 * (batch.cells > 0).sum()
 
 
 def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) -> None:
@@ -91,13 +111,60 @@ def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) 
 
 def test_training_encodes_as_reading_does(batch: Batch) -> None:
     vision = PocketNetwork(PocketConfig()).vis.eval()
+    torch.nn.init.normal_(vision.shapes.weight)
     pixels = (255 - batch.image.float()) / 255
+    kept = keep(inked(pixels, batch.cells, PocketConfig()))
     for cells in (None, batch.cells):
-        for one, other in zip(encode(vision, pixels, cells), vision(pixels, cells), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+        assert torch.equal(encode(vision, pixels, cells, kept)[0], vision(pixels, cells, kept))
+
+
+def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:
+    cells = torch.zeros(1, 2, 6, 9, dtype=torch.long)
+    cells[0, 1, 2, 2] = 5
+    seen = torch.rand(1, 6, 9, 2, 108).softmax(-1)
+    seen[0, 2, 3, 0] = torch.nn.functional.one_hot(torch.tensor(5), 108)  # the trunk sees it half a cell aside
+    both = known(cells, seen)
+    assert both[0, 2, 2].argmax(-1).tolist() == [0, 5]
+    assert both[0, 1:4, 1:4, :, 0].sum() == 17  # what the picture makes of the neighbours is not read twice
+    assert torch.equal(both[0, :, 4:], seen[0, :, 4:])
+
+
+def test_characters_that_are_not_on_the_page_are_not_believed() -> None:
+    cells = torch.randint(1, 108, (2, 2, 6, 9))
+    seen = torch.nn.functional.one_hot(cells.roll(1, 0), 108).permute(0, 2, 3, 1, 4).float()
+    assert torch.equal(known(cells, seen), seen)
 
 
 def test_white_paper_is_dropped_and_ink_is_kept() -> None:
-    pixels = torch.zeros(1, 1, 48, 64) + 0.1 + 0.03 * torch.rand(1, 1, 48, 64)
-    pixels[0, 0, 30:33, 20:23] = 0.9  # a full stop
-    assert inked(pixels)[0].nonzero()[:, 0].tolist() == [1 * 4 + 1]
+    config = PocketConfig()
+    pixels = torch.zeros(1, 1, 48, 72) + 0.1 + 0.03 * torch.rand(1, 1, 48, 72)
+    pixels[0, 0, 20:23, 30:33] = 0.9  # a full stop
+    assert inked(pixels, None, config)[0].nonzero()[:, 0].tolist() == [1 * 3 + 1]
+    cells = torch.zeros(1, 2, 6, 9, dtype=torch.long)
+    cells[0, 0, 5, 8] = 7  # printed too faintly to be seen
+    assert inked(pixels, cells, config)[0].nonzero()[:, 0].tolist() == [1 * 3 + 1, 2 * 3 + 2]
+
+
+def test_pages_of_a_batch_keep_equally_many_tokens_and_all_their_ink() -> None:
+    ink = torch.tensor([[0, 1, 0, 1, 1], [0, 0, 0, 0, 1]]).bool()
+    kept = keep(ink)
+    assert kept[0].tolist() == [1, 3, 4]
+    assert kept[1].tolist() == sorted(kept[1].tolist())
+    assert 4 in kept[1].tolist()
+
+
+def test_processes_share_their_gradients(tmp_path: Path) -> None:
+    """Two processes with gradients 1 and 3 step by 2, and one that is asked to stop stops both."""
+    script = tmp_path / "share.py"
+    script.write_text(
+        "import torch\n"
+        "from training.train import Together\n"
+        "together = Together()\n"
+        "p, q = (torch.nn.Parameter(torch.zeros(2)) for _ in range(2))\n"
+        "p.grad = torch.full((2,), 1.0 + 2 * together.rank)\n"
+        "stop = together.average([p, q], stop=together.rank == 1)\n"
+        "assert p.grad.tolist() == [2, 2] and q.grad.tolist() == [0, 0] and stop\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    subprocess.run(command, check=True, timeout=120, env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"})

@@ -64,6 +64,6 @@ def test_alignment_skips_what_is_not_in_the_target() -> None:
 
 def test_places_and_cells_are_where_the_characters_are() -> None:
     centres = np.array([[20.0, 30.0], [np.nan, np.nan]], np.float32)
-    page = Page(np.full((48, 64), 255, np.uint8), "A ", centres, "A", centres[:1])
-    assert places(page).tolist() == [1 * 4 + 1, -1]
+    page = Page(np.full((48, 72), 255, np.uint8), "A ", centres, "A", centres[:1])
+    assert places(page).tolist() == [1 * 9 + 2, -1]  # the second row of visual tokens, the third cell
     assert cells(page)[1, 3, 2] == ord("A") - 32  # right half of the third cell of the fourth row

@@ -39,7 +39,7 @@ def follow(model: VisionModel, method: Method, prompts: Sequence[Prompt], texts:
             decoder.prefill(Job(row, prompt, max_new_tokens=len(texts[row]) + 1))
         for step in range(max(map(len, texts)) - 1):
             given = [text[min(step, len(text) - 1)] for text in texts]  # a text at its end waits for the others
-            scores = decoder.score(given, [prompt.next_position + step for prompt in prompts])
+            scores = decoder.score(given)
             for token, text in zip(scores.argmax(-1).tolist(), texts, strict=True):
                 if step + 1 < len(text):
                     num_tokens += 1

@@ -58,7 +58,10 @@ class Row(Generic[Key]):
     job: Job[Key]
     guard: LoopGuard
     prefill_s: float
-    next_position: int
+    count: int
+    """Position by counting of the token that is read next."""
+    positions: Tensor
+    """(axes,): where that token stands."""
     ids: list[int] = field(default_factory=list)
     finish_reason: str | None = None
     error: str | None = None
@@ -194,9 +197,11 @@ class Decoder(Generic[Key]):
             scores = self.model.logits(hidden[:, -1])
             if not scores.isfinite().all():
                 raise FloatingPointError  # before the row is taken
+            positions = self._placed(hidden[:, -1], [prompt.next_position], len(prompt.positions))[:, 0]
         self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
         token = int(scores.argmax())
-        row = Row(job, LoopGuard(self.model.free_token_ids), time.perf_counter() - started, prompt.next_position)
+        guard, seconds = LoopGuard(self.model.free_token_ids), time.perf_counter() - started
+        row = Row(job, guard, seconds, prompt.next_position, positions)
         row.take(token, self.model.stop_token_ids)
         self.rows.append(row)
 
@@ -206,29 +211,29 @@ class Decoder(Generic[Key]):
         if any(row.finish_reason for row in self.rows):
             return  # a page of one token: it leaves first, so that no row is carried without a token to read
         tokens = [row.ids[-1] for row in self.rows]
-        places = [row.next_position for row in self.rows]
-        scores = self.score(tokens, places)
+        scores = self.score(tokens)
         for index, row in enumerate(self.rows):
             if row.job.attempt > 1 and (banned := row.guard.banned()) is not None:
                 scores[index, banned] = float("-inf")
         for row, token in zip(self.rows, scores.argmax(-1).tolist(), strict=True):
-            row.next_position += 1
             row.take(token, self.model.stop_token_ids)
 
-    def score(self, tokens: list[int], places: list[int]) -> Tensor:
-        """Scores (rows, vocabulary) of the token after `tokens`, which stand at positions `places`."""
+    def score(self, tokens: list[int]) -> Tensor:
+        """Read `tokens`, one a row, and give the scores (rows, vocabulary) of those after them."""
         assert self._attachment is not None, "enter the decoder first"
-        device = self.model.device
-        embeds = self.model.embed(torch.tensor(tokens, device=device)[:, None])
-        positions = torch.tensor(places, device=device).expand(self.num_axes, -1)[..., None]
+        embeds = self.model.embed(torch.tensor(tokens, device=self.model.device)[:, None])
+        positions = torch.stack([row.positions for row in self.rows], 1)[..., None]
         with self.cache.step():
-            hidden = self.model.hidden(embeds, positions, self.cache)
+            hidden = self.model.hidden(embeds, positions, self.cache)[:, -1]
         self.gaze.advance()
-        return self.model.logits(hidden[:, -1])
+        counts = [row.count + 1 for row in self.rows]
+        for row, count, place in zip(self.rows, counts, self._placed(hidden, counts, len(positions)).T, strict=True):
+            row.count, row.positions = count, place
+        return self.model.logits(hidden)
 
-    @property
-    def num_axes(self) -> int:
-        return len(self.rows[0].job.prompt.positions)
+    def _placed(self, hidden: Tensor, counts: list[int], num_axes: int) -> Tensor:
+        """Positions (axes, rows) of the tokens chosen from `hidden`."""
+        return self.model.written_at(hidden, torch.tensor(counts, device=hidden.device)).expand(num_axes, -1)
 
     def _end(self, index: int) -> Written[Key]:
         row = self.rows[index]

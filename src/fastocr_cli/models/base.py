@@ -28,7 +28,7 @@ class Prompt:
     is_visual: Tensor
     """bool (length,): which positions came from the picture."""
     next_position: int
-    """Position of the first token that will be written."""
+    """Position of the first token that will be written, before the model places it (`VisionModel.written_at`)."""
     context_limit: int | None = None
     """Most positions, prompt and reply together, that the model was made for."""
     deepstack: Tensor | None = None
@@ -93,6 +93,18 @@ class VisionModel(ABC):
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
         """Last hidden states (batch, hidden) to scores (batch, vocabulary)."""
+
+    def written_at(self, hidden: Tensor, counts: Tensor) -> Tensor:
+        """Where the tokens that follow `hidden` (batch, hidden) stand.
+
+        Args:
+            hidden: last hidden states, from which the tokens are chosen.
+            counts: (batch,): positions by counting on from the prompt.
+
+        Returns:
+            (1 or axes, batch); here `counts` on every axis, as all families from the hub have it.
+        """
+        return counts[None]
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         """Run the decoder over a page's prompt: hidden states (1, length, hidden), normalised."""

@@ -14,6 +14,7 @@ from PIL import Image
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
+from transformers import Cache
 
 from fastocr_cli.errors import ModelError
 from fastocr_cli.markdown import Reply
@@ -21,11 +22,11 @@ from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.pocket.cells import cell_grid
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, positions
+from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, place_of, text_positions
 from fastocr_cli.pages import Character, PageImage, Resolution
 
-MAX_TOKENS_PER_SIDE = 255
-"""A page of more rows or columns of visual tokens is scaled down: there are no more place codes."""
+MAX_SIDE = 255 * 16
+"""Pixels; a longer page is scaled down: there are no more place codes."""
 
 
 class Model(VisionModel):
@@ -41,7 +42,7 @@ class Model(VisionModel):
         self.text_model = network.lm
         self.resolution = Resolution(
             dpi=config.dpi,
-            max_side=MAX_TOKENS_PER_SIDE * min(config.token_height, config.token_width),
+            max_side=MAX_SIDE,
             max_pixels=8_000_000,
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
@@ -65,12 +66,22 @@ class Model(VisionModel):
         config = self.network.config
         pixels = ink(page.image, config.token_height, config.token_width).to(self.device, self.dtype)
         cells = self._cells(page.characters, pixels)
-        embeds = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)[0]
-        num_rows, num_columns = self.network.grid(pixels)
+        embeds, places = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
-        places = positions(num_rows, num_columns).to(self.device)
-        return Prompt(embeds, places, is_visual, next_position=int(places.max()) + 1)
+        return Prompt(embeds, places, is_visual, next_position=1)
+
+    def written_at(self, hidden: Tensor, counts: Tensor) -> Tensor:
+        """A token stands where the network says it was printed."""
+        row, cell = (scores.argmax(-1) for scores in self.network.place_logits(hidden))
+        return text_positions(counts, row, cell)
+
+    def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
+        return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)
+
+    def hidden(self, embeds: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """Text tokens carry the code of the place where they were printed."""
+        return super().hidden(embeds + self.network.place(*place_of(positions)), positions, cache)
 
     def visual_tokens(self, width: int, height: int) -> int:
         config = self.network.config

@@ -30,6 +30,15 @@ def cell_grid(characters: Iterable[tuple[str, float, float]], height: int, width
     grid = np.zeros((2, height // CELL, width // CELL), np.int64)
     for char, x, y in characters:
         column, row = int(x // (CELL // 2)), int(y // CELL)
-        if 0 <= column < 2 * grid.shape[2] and 0 <= row < grid.shape[1]:
-            grid[column % 2, row, column // 2] = CLASS_OF.get(char, 0)
+        if 0 <= row < grid.shape[1]:
+            _lay(grid[:, row], column, CLASS_OF.get(char, 0))
     return grid
+
+
+def _lay(line: np.ndarray, column: int, label: int) -> None:
+    """Narrow letters may share a half cell: the later one moves on by up to two, so that none is lost."""
+    for place in range(column, column + 3):
+        half, cell = place % 2, place // 2
+        if 0 <= cell < line.shape[1] and not line[half, cell]:
+            line[half, cell] = label
+            return

@@ -16,8 +16,8 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextMod
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 
-MAX_SIDE = 256
-"""Most rows and columns of visual tokens that have a place code."""
+MAX_ROWS, MAX_CELLS = 256, 512
+"""Most rows of visual tokens and columns of cells that have a place code."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class PocketConfig:
     rope_theta: float = 10000.0
     mrope_section: list[int] = field(default_factory=lambda: [8, 12, 12])
     vision_channels: list[int] = field(default_factory=lambda: [24, 48, 96])
-    token_height: int = 24
-    token_width: int = 16
+    token_height: int = 16
+    token_width: int = 24
     dpi: int = 120
     embedding_scale: float = 16
     image_token_id: int = 5
@@ -89,28 +89,35 @@ class Residual(nn.Module):
 
 
 class Mix(nn.Module):
-    """Neighbouring visual tokens exchange what they know: depthwise 3 x 7, then a pointwise MLP."""
+    """Neighbouring visual tokens exchange what they know: depthwise 3 x 7, then an MLP over the inked ones."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.dw = nn.Conv2d(channels, channels, (3, 7), 1, (1, 3), groups=channels)
         self.n = nn.BatchNorm2d(channels)
-        self.u = nn.Conv2d(channels, 4 * channels, 1)
-        self.d = nn.Conv2d(4 * channels, channels, 1)
+        self.u = nn.Linear(channels, 4 * channels)
+        self.d = nn.Linear(4 * channels, channels)
 
-    def forward(self, x: Tensor) -> Tensor:
-        mixed: Tensor = x + self.d(F.gelu(self.u(self.n(self.dw(x)))))
-        return mixed
+    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
+        """(batch, rows, columns, channels) and indices (batch, kept) in raster order; shaped as `x`."""
+        with torch.autocast(x.device.type, enabled=False):  # a depthwise backward pass in bf16 is slow on CPUs
+            mixed = self.n(self.dw(x.to(self.dw.weight.dtype).permute(0, 3, 1, 2))).permute(0, 2, 3, 1).flatten(1, 2)
+        index = kept[..., None].expand(-1, -1, mixed.shape[-1])
+        added = self.d(F.gelu(self.u(mixed.gather(1, index))))
+        return x + torch.zeros_like(mixed, dtype=added.dtype).scatter(1, index, added).view_as(x)
 
 
 class Vision(nn.Module):
-    """Grey page in, one visual token per `token_height` x `token_width` pixels out."""
+    """Grey page in, one visual token per `token_height` x `token_width` pixels out.
+
+    It reads twice: a convolutional trunk names the character in every half cell, then cells are pooled into visual
+    tokens that hold words. A page that knows its own characters hands them to the second half.
+    """
 
     def __init__(self, config: PocketConfig) -> None:
         super().__init__()
         width = config.hidden_size
         small, middle, large = config.vision_channels
-        self.layer = nn.Embedding(2 * NUM_CLASSES, large)  # the page's own characters: left halves, then right
         rows, columns = place_codes(width)
         self.rows, self.cols = nn.Parameter(rows), nn.Parameter(columns)
         self.trunk = nn.Sequential(
@@ -120,48 +127,98 @@ class Vision(nn.Module):
             conv_norm_relu(middle, large, 2),
             *(Residual(large) for _ in range(3)),
         )
-        cells = (config.token_height // CELL, config.token_width // CELL)
-        self.pool = nn.Conv2d(large, width, cells, cells)
-        self.mix = nn.Sequential(*(Mix(width) for _ in range(4)))
+        self.characters = nn.Linear(large, 2 * NUM_CLASSES)
+        self.layer = nn.Embedding(2 * NUM_CLASSES, large)  # what a character says: left halves, then right
+        self.shapes = nn.Linear(large, large)  # what no character says: rules, figures, formulas
+        nn.init.zeros_(self.shapes.weight)
+        self.patch = (config.token_height // CELL, config.token_width // CELL)
+        self.pool = nn.Linear(self.patch[0] * self.patch[1] * large, width)
+        self.mix = nn.ModuleList(Mix(width) for _ in range(4))
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, pixels: Tensor, cells: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Tensor:
         """Encode pages of one size.
 
         Args:
             pixels: (batch, 1, height, width), 0 for white to 1 for black.
             cells: (batch, 2, height / 8, width / 8), the class of the character in each half cell, 0 for none.
+            kept: (batch, kept), indices in raster order of the visual tokens that are not white paper.
 
         Returns:
-            features (batch, channels, height / 8, width / 8) before the characters joined, and visual tokens
-            (batch, rows * columns, hidden) in raster order, without their place codes.
+            those visual tokens (batch, kept, hidden), without their place codes.
         """
-        features = self.trunk(pixels)
-        joined = features
-        if cells is not None:
-            known = self.layer(cells[:, 0]) + self.layer(cells[:, 1] + NUM_CLASSES)
-            joined = features + known.permute(0, 3, 1, 2)
-        tokens = self.mix(self.pool(joined))
-        return features, self.norm(tokens.flatten(2).transpose(1, 2))
+        features = self.look(pixels)
+        seen = self.see(features).softmax(-1).to(features.dtype)
+        classes = seen if cells is None else known(cells, seen)
+        return self.words(self.letters(classes) + self.shapes(features), kept)
+
+    def look(self, pixels: Tensor) -> Tensor:
+        """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
+        features: Tensor = self.trunk(pixels).permute(0, 2, 3, 1)
+        return features
+
+    def see(self, features: Tensor) -> Tensor:
+        """Scores of every class in the halves of each cell, (batch, height / 8, width / 8, 2, classes)."""
+        scores: Tensor = self.characters(features).unflatten(-1, (2, NUM_CLASSES)).float()
+        return scores
+
+    def letters(self, classes: Tensor) -> Tensor:
+        """Probabilities of classes to what the cells say, (batch, height / 8, width / 8, channels)."""
+        return classes.flatten(-2) @ self.layer.weight.to(classes.dtype)
+
+    def words(self, cells: Tensor, kept: Tensor) -> Tensor:
+        """Cells (batch, height / 8, width / 8, channels) to visual tokens (batch, kept, hidden)."""
+        rows, columns = self.patch
+        patches = cells.unflatten(2, (-1, columns)).unflatten(1, (-1, rows)).transpose(2, 3)
+        tokens = self.pool(patches.flatten(3))
+        for mix in self.mix:
+            tokens = mix(tokens, kept)
+        tokens = tokens.flatten(1, 2)
+        chosen: Tensor = self.norm(tokens.gather(1, kept[..., None].expand(-1, -1, tokens.shape[-1])))
+        return chosen
+
+
+def known(cells: Tensor, seen: Tensor) -> Tensor:
+    """The page's own characters where it has them, what the trunk saw where it has none: shaped as `seen`.
+
+    A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one. Characters that the
+    trunk does not see on the page (a font with a wrong table, the text of another page) are not believed.
+    """
+    own = F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4).to(seen.dtype)
+    has_own = (cells > 0).any(1, keepdim=True)
+    near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0, :, :, None, None] > 0
+    believed = agreement(cells, seen) > 0.3
+    return torch.where(near & believed[:, None, None, None, None], own, seen)
+
+
+def agreement(cells: Tensor, seen: Tensor) -> Tensor:
+    """How sure the trunk is of the page's own characters, half a cell aside at most: (batch,), a mean over them."""
+    own = cells.movedim(1, -1).flatten(-2)  # (batch, rows, halves)
+    scores = F.pad(seen.flatten(2, 3).float(), (0, 0, 1, 1))
+    sure = torch.stack([scores[:, :, i : i + own.shape[2]].gather(-1, own[..., None])[..., 0] for i in range(3)]).sum(0)
+    return (sure * (own > 0)).sum((1, 2)) / (own > 0).sum((1, 2)).clamp(min=1)
 
 
 def place_codes(width: int) -> tuple[Tensor, Tensor]:
-    """Sine codes of rows and columns, each (MAX_SIDE, width): wavelengths 4 to 512 tokens, in separate halves."""
+    """Sine codes of rows and of columns of cells, in separate halves of (MAX_ROWS or MAX_CELLS, width).
+
+    Wavelengths are 4 to 512 rows or cells.
+    """
     frequency = math.tau / 4 / (128 ** (torch.arange(width // 4) / (width // 4 - 1)))
-    angle = torch.arange(MAX_SIDE)[:, None] * frequency
-    code, zeros = torch.cat([angle.sin(), angle.cos()], 1), torch.zeros(MAX_SIDE, width // 2)
-    return 0.5 * torch.cat([code, zeros], 1), 0.5 * torch.cat([zeros, code], 1)
+    angle = torch.arange(MAX_CELLS)[:, None] * frequency
+    code, zeros = torch.cat([angle.sin(), angle.cos()], 1), torch.zeros(MAX_CELLS, width // 2)
+    return 0.5 * torch.cat([code, zeros], 1)[:MAX_ROWS], 0.5 * torch.cat([zeros, code], 1)
 
 
 class PocketNetwork(nn.Module):
-    """Encoder, decoder and the head that names the character in each cell (training only)."""
+    """Encoder, decoder, and the head that tells where the next token is printed."""
 
     def __init__(self, config: PocketConfig, attn_implementation: str = "sdpa") -> None:
         super().__init__()
         self.config = config
         self.lm = Qwen2_5_VLTextModel._from_config(config.text_config(), attn_implementation=attn_implementation)
         self.vis = Vision(config)
-        self.aux = nn.Conv2d(config.vision_channels[-1], 2 * NUM_CLASSES, 1)
+        self.next_place = nn.Linear(config.hidden_size, 2 * config.hidden_size)
         nn.init.normal_(self.lm.embed_tokens.weight, std=0.02)
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -169,33 +226,85 @@ class PocketNetwork(nn.Module):
         embeds: Tensor = self.lm.embed_tokens(ids) * self.config.embedding_scale
         return embeds
 
-    def place(self, num_rows: int, num_columns: int) -> Tensor:
-        """Place codes of a grid of visual tokens, (rows * columns, hidden)."""
-        return (self.vis.rows[:num_rows, None] + self.vis.cols[None, :num_columns]).flatten(0, 1)
+    def place(self, row: Tensor, cell: Tensor) -> Tensor:
+        """Codes of places by row and column of cells, (...,) to (..., hidden); of nowhere (-1), nothing."""
+        code = self.vis.rows[row.clamp(min=0)] + self.vis.cols[cell.clamp(min=0)]
+        return torch.where((row >= 0)[..., None], code, 0)
+
+    def visual_place(self, index: Tensor, num_columns: int) -> Tensor:
+        """Codes of visual tokens by raster index; each lies where its middle cell does."""
+        width = self.config.token_width // CELL
+        return self.place(index // num_columns, index % num_columns * width + width // 2)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(..., hidden) to (..., vocabulary); the head is the embedding."""
         return F.linear(hidden, self.lm.embed_tokens.weight)
 
-    def prompt(self, pixels: Tensor, cells: Tensor | None = None) -> Tensor:
-        """Vision start, the page's visual tokens with their places, vision end: (batch, 2 + visual, hidden)."""
-        num_rows, num_columns = self.grid(pixels)
-        _, tokens = self.vis(pixels, cells)
+    def place_logits(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """(..., hidden) to scores of the row (..., MAX_ROWS) and cell (..., MAX_CELLS) where the next token begins."""
+        row, column = self.next_place(hidden).chunk(2, -1)
+        return F.linear(row, self.vis.rows), F.linear(column, self.vis.cols)
+
+    def prompt(self, pixels: Tensor, cells: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """One page's prompt: vision start, its visual tokens without white paper, vision end.
+
+        Args:
+            pixels: (1, 1, height, width).
+            cells: (1, 2, height / 8, width / 8) or None.
+
+        Returns:
+            decoder inputs (2 + visual, hidden) and M-RoPE positions (3, 2 + visual).
+        """
+        _, num_columns = self.grid(pixels)
+        kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
+        kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
+        tokens = self.vis(pixels, cells, kept[None])[0] + self.visual_place(kept, num_columns)
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
-        start, end = self.embed(edges).expand(len(pixels), -1, -1).split(1, dim=1)
-        return torch.cat([start, tokens + self.place(num_rows, num_columns), end], 1)
+        start, end = self.embed(edges).split(1)
+        nowhere = kept.new_zeros(3, 1)
+        return torch.cat([start, tokens, end]), torch.cat(
+            [nowhere, visual_positions(kept, num_columns), text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)],
+            1,
+        )
 
     def grid(self, pixels: Tensor) -> tuple[int, int]:
         """Rows and columns of visual tokens of pages of this size."""
         return pixels.shape[-2] // self.config.token_height, pixels.shape[-1] // self.config.token_width
 
 
-def positions(num_rows: int, num_columns: int, num_text: int = 1) -> Tensor:
-    """M-RoPE positions (3, 1 + visual + num_text): start at 0, visual (0, row, column) + 1, then text.
+def inked(pixels: Tensor, cells: Tensor | None, config: PocketConfig, contrast: float = 0.06) -> Tensor:
+    """Which visual tokens hold more than plain paper: [batch, visual] bool, of pixels [batch, 1, height, width].
 
-    Text begins with the vision end at 1 + max(rows, columns); all its three axes are equal.
+    Means of 4 x 4 pixels are compared within a token, so that neither noise nor uneven light counts as ink. A token
+    with one of the page's own characters is kept whatever its picture.
     """
-    token = torch.arange(num_rows * num_columns)
-    visual = torch.stack([torch.zeros_like(token), token // num_columns, token % num_columns]) + 1
-    text = torch.arange(num_text).expand(3, -1) + 1 + max(num_rows, num_columns)
-    return torch.cat([torch.zeros(3, 1, dtype=torch.long), visual, text], 1)
+    means = F.avg_pool2d(pixels, 4)
+    size = (config.token_height // 4, config.token_width // 4)
+    chosen = F.max_pool2d(means, size) + F.max_pool2d(-means, size) > contrast
+    if cells is not None:
+        own = (cells > 0).any(1, keepdim=True).to(pixels.dtype)
+        chosen |= F.max_pool2d(own, (config.token_height // CELL, config.token_width // CELL)) > 0
+    return chosen.flatten(1)
+
+
+ROW_STEP, CELL_STEP = 10, 100
+"""M-RoPE turns rows with its middle and columns with its slowest frequencies: steps that these can tell apart."""
+
+
+def visual_positions(index: Tensor, num_columns: int, cells_per_token: int = 3) -> Tensor:
+    """M-RoPE positions (3, ...) of visual tokens by raster index, columns those of their middle cells."""
+    row, cell = index // num_columns, index % num_columns * cells_per_token + cells_per_token // 2
+    return torch.cat([torch.ones_like(index)[None], text_positions(index, row, cell)[1:]])
+
+
+def text_positions(count: Tensor, row: Tensor, cell: Tensor) -> Tensor:
+    """M-RoPE positions (3, ...) of text tokens: how many came before, and where each was printed.
+
+    Rows of visual tokens and columns of cells count from 0; -1 is nowhere, where the vision end stands.
+    """
+    return torch.stack([count + 2, ROW_STEP * (row + 1), CELL_STEP * (cell + 1)])
+
+
+def place_of(positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Row and cell (...) of M-RoPE positions (3, ...)."""
+    return positions[1] // ROW_STEP - 1, positions[2] // CELL_STEP - 1
