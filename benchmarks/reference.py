@@ -9,7 +9,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from fastocr_cli.models.base import Prompt
 from fastocr_cli.models.pocket import Model
-from fastocr_cli.models.pocket.network import place_of
+from fastocr_cli.models.pocket.places import place_of
 
 
 class PocketForGeneration(PreTrainedModel, GenerationMixin):

@@ -1,8 +1,8 @@
 """Next-token loss of weights on held-out whole pages, in a minute: python -m training.evaluate DATA WEIGHTS...
 
-The pages are those of the learning curve (`held_out_*` in curve.jsonl): from pixels alone, with the own text of the
-page, with pruned attention, and with the visual tokens of white paper left out. How well pages are read, letter by
-letter, is measured by benchmarks/pocket_quality.py.
+The pages are those of the learning curve (`held_out_*` in curve.jsonl): from pixels, from the characters of the page,
+and from these with pruned attention. How well pages are read, letter by letter, is measured by
+benchmarks/pocket_quality.py.
 """
 
 import argparse

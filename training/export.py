@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from fastocr_cli.models.pocket.network import PocketConfig
+from fastocr_cli.models.pocket.config import PocketConfig
 
 
 def export(checkpoint: Path, folder: Path) -> None:

@@ -7,15 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
-from fastocr_cli.models.pocket.network import (
-    PocketConfig,
-    PocketNetwork,
-    Vision,
-    inked,
-    known,
-    text_positions,
-    visual_positions,
-)
+from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.network import PocketNetwork
+from fastocr_cli.models.pocket.places import text_positions, visual_positions
+from fastocr_cli.models.pocket.vision import Vision, inked, known
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 

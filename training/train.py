@@ -22,7 +22,7 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket import cells as cells_module
 from fastocr_cli.models.pocket.cells import NUM_CLASSES
-from fastocr_cli.models.pocket.network import PocketConfig
+from fastocr_cli.models.pocket.config import PocketConfig
 from training.attention import Pruning
 from training.batches import Mixture, Pages, held_out_batches, loader
 from training.losses import Weights, losses
@@ -227,6 +227,7 @@ class Trainer:
             "torch_rng": torch.get_rng_state(),
             "python_rng": random.getstate(),
         }
+        self.config.out.mkdir(parents=True, exist_ok=True)
         torch.save(state, self.config.out / "writing.pt")
         os.replace(self.config.out / "writing.pt", self.config.out / "last.pt")
 

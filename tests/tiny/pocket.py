@@ -6,7 +6,8 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork
+from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.network import PocketNetwork
 from tiny.parts import NUM_BYTES, build_tokenizer, randomize
 
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<vision_start>", "<vision_end>", "<image>")

@@ -53,6 +53,6 @@ def test_the_page_holds_every_printed_character() -> None:
     glyphs = markdown(document[0], Style.of(document))
     assert glyphs is not None
     page = make_page(document[0], glyphs)
-    assert page.image.shape == (1320, 1024)
+    assert page.image.shape == (1328, 1032)
     assert "TheRunningHead" in page.glyphs
     assert len(page.centres) == len(page.target)

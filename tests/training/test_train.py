@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, inked, known
+from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.network import PocketNetwork
+from fastocr_cli.models.pocket.vision import inked, known
 
 pytest.importorskip("typst")
 

@@ -22,7 +22,9 @@ from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.pocket.cells import cell_grid
-from fastocr_cli.models.pocket.network import PocketConfig, PocketNetwork, place_of, text_positions
+from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.network import PocketNetwork
+from fastocr_cli.models.pocket.places import place_of, text_positions
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 MAX_SIDE = 255 * 16

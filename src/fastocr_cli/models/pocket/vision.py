@@ -1,0 +1,158 @@
+"""pocket's encoder: letters by convolutions, then visual tokens that hold words.
+
+Shared by reading and by training. Knows nothing of the decoder.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
+from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.places import place_codes
+
+
+def conv_norm_relu(channels_in: int, channels_out: int, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(channels_in, channels_out, 3, stride, 1, bias=False),
+        nn.BatchNorm2d(channels_out),
+        nn.ReLU(inplace=True),
+    )
+
+
+class Residual(nn.Module):
+    """Two 3 x 3 convolutions around which the input is carried."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.a = conv_norm_relu(channels, channels)
+        self.b = nn.Sequential(nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x + self.b(self.a(x)))
+
+
+class Mix(nn.Module):
+    """Neighbouring visual tokens exchange what they know: depthwise 3 x 7, then an MLP over the inked ones."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.dw = nn.Conv2d(channels, channels, (3, 7), 1, (1, 3), groups=channels)
+        self.n = nn.BatchNorm2d(channels)
+        self.u = nn.Linear(channels, 4 * channels)
+        self.d = nn.Linear(4 * channels, channels)
+
+    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
+        """(batch, rows, columns, channels) and indices (batch, kept) in raster order; shaped as `x`."""
+        with torch.autocast(x.device.type, enabled=False):  # a depthwise backward pass in bf16 is slow on CPUs
+            mixed = self.n(self.dw(x.to(self.dw.weight.dtype).permute(0, 3, 1, 2))).permute(0, 2, 3, 1).flatten(1, 2)
+        index = kept[..., None].expand(-1, -1, mixed.shape[-1])
+        added = self.d(F.gelu(self.u(mixed.gather(1, index))))
+        return x + torch.zeros_like(mixed, dtype=added.dtype).scatter(1, index, added).view_as(x)
+
+
+class Vision(nn.Module):
+    """Grey page in, one visual token per `token_height` x `token_width` pixels out.
+
+    It reads twice: a convolutional trunk names the character in every half cell, then cells are pooled into visual
+    tokens that hold words. A page that knows its own characters hands them to the second half.
+    """
+
+    def __init__(self, config: PocketConfig) -> None:
+        super().__init__()
+        width = config.hidden_size
+        small, middle, large = config.vision_channels
+        rows, columns = place_codes(width)
+        self.rows, self.cols = nn.Parameter(rows), nn.Parameter(columns)
+        self.trunk = nn.Sequential(
+            conv_norm_relu(1, small, 2),
+            conv_norm_relu(small, middle, 2),
+            Residual(middle),
+            conv_norm_relu(middle, large, 2),
+            *(Residual(large) for _ in range(3)),
+        )
+        self.characters = nn.Linear(large, 2 * NUM_CLASSES)
+        self.layer = nn.Embedding(2 * NUM_CLASSES, large)  # what a character says: left halves, then right
+        self.shapes = nn.Linear(large, large)  # what no character says: rules, figures, formulas
+        nn.init.zeros_(self.shapes.weight)
+        self.patch = (config.token_height // CELL, config.token_width // CELL)
+        self.pool = nn.Linear(self.patch[0] * self.patch[1] * large, width)
+        self.mix = nn.ModuleList(Mix(width) for _ in range(4))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Tensor:
+        """Encode pages of one size.
+
+        Args:
+            pixels: (batch, 1, height, width), 0 for white to 1 for black.
+            cells: (batch, 2, height / 8, width / 8), the class of the character in each half cell, 0 for none.
+            kept: (batch, kept), indices in raster order of the visual tokens that are not white paper.
+
+        Returns:
+            those visual tokens (batch, kept, hidden), without their place codes.
+        """
+        features = self.look(pixels)
+        seen = self.see(features).softmax(-1).to(features.dtype)
+        classes = seen if cells is None else known(cells, seen)
+        return self.words(self.letters(classes) + self.shapes(features), kept)
+
+    def look(self, pixels: Tensor) -> Tensor:
+        """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
+        features: Tensor = self.trunk(pixels).permute(0, 2, 3, 1)
+        return features
+
+    def see(self, features: Tensor) -> Tensor:
+        """Scores of every class in the halves of each cell, (batch, height / 8, width / 8, 2, classes)."""
+        scores: Tensor = self.characters(features).unflatten(-1, (2, NUM_CLASSES)).float()
+        return scores
+
+    def letters(self, classes: Tensor) -> Tensor:
+        """Probabilities of classes to what the cells say, (batch, height / 8, width / 8, channels)."""
+        return classes.flatten(-2) @ self.layer.weight.to(classes.dtype)
+
+    def words(self, cells: Tensor, kept: Tensor) -> Tensor:
+        """Cells (batch, height / 8, width / 8, channels) to visual tokens (batch, kept, hidden)."""
+        rows, columns = self.patch
+        patches = cells.unflatten(2, (-1, columns)).unflatten(1, (-1, rows)).transpose(2, 3)
+        tokens = self.pool(patches.flatten(3))
+        for mix in self.mix:
+            tokens = mix(tokens, kept)
+        tokens = tokens.flatten(1, 2)
+        chosen: Tensor = self.norm(tokens.gather(1, kept[..., None].expand(-1, -1, tokens.shape[-1])))
+        return chosen
+
+
+def known(cells: Tensor, seen: Tensor) -> Tensor:
+    """The page's own characters where it has them, what the trunk saw where it has none: shaped as `seen`.
+
+    A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one. Characters that the
+    trunk does not see on the page (a font with a wrong table, the text of another page) are not believed.
+    """
+    own = F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4).to(seen.dtype)
+    has_own = (cells > 0).any(1, keepdim=True)
+    near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0, :, :, None, None] > 0
+    believed = agreement(cells, seen) > 0.3
+    return torch.where(near & believed[:, None, None, None, None], own, seen)
+
+
+def agreement(cells: Tensor, seen: Tensor) -> Tensor:
+    """How sure the trunk is of the page's own characters, half a cell aside at most: (batch,), a mean over them."""
+    own = cells.movedim(1, -1).flatten(-2)  # (batch, rows, halves)
+    scores = F.pad(seen.flatten(2, 3).float(), (0, 0, 1, 1))
+    sure = torch.stack([scores[:, :, i : i + own.shape[2]].gather(-1, own[..., None])[..., 0] for i in range(3)]).sum(0)
+    return (sure * (own > 0)).sum((1, 2)) / (own > 0).sum((1, 2)).clamp(min=1)
+
+
+def inked(pixels: Tensor, cells: Tensor | None, config: PocketConfig, contrast: float = 0.06) -> Tensor:
+    """Which visual tokens hold more than plain paper: [batch, visual] bool, of pixels [batch, 1, height, width].
+
+    Means of 4 x 4 pixels are compared within a token, so that neither noise nor uneven light counts as ink. A token
+    with one of the page's own characters is kept whatever its picture.
+    """
+    means = F.avg_pool2d(pixels, 4)
+    size = (config.token_height // 4, config.token_width // 4)
+    chosen = F.max_pool2d(means, size) + F.max_pool2d(-means, size) > contrast
+    if cells is not None:
+        own = (cells > 0).any(1, keepdim=True).to(pixels.dtype)
+        chosen |= F.max_pool2d(own, (config.token_height // CELL, config.token_width // CELL)) > 0
+    return chosen.flatten(1)
