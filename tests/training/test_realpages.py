@@ -1,11 +1,14 @@
 """Rules that write Markdown from the characters of a real page."""
 
+import numpy as np
 import pymupdf
 import pytest
 
 pytest.importorskip("typst")
 
+from training.page import Page
 from training.realpages import Style, make_page, markdown
+from training.realset import pack, unpack
 
 
 def a_document() -> pymupdf.Document:
@@ -56,3 +59,13 @@ def test_the_page_holds_every_printed_character() -> None:
     assert page.image.shape == (1328, 1032)
     assert "TheRunningHead" in page.glyphs
     assert len(page.centres) == len(page.target)
+
+
+def test_a_listing_that_was_taken_for_two_is_one() -> None:
+    target = "a\n```\nb\n```\n\n```\nc\n```"
+    centres = np.stack([np.arange(len(target)), np.zeros(len(target))], 1).astype(np.float32)
+    page = Page(np.full((20, 30), 255, np.uint8), target, centres, "abc", centres[:3])
+    read = unpack(pack(page))
+    assert read.target == "a\n```\nb\nc\n```"
+    assert read.centres[read.target.index("c"), 0] == target.index("c")
+    assert read.image.shape == (32, 48)  # whole visual tokens
