@@ -122,13 +122,18 @@ class Trainee(nn.Module):
         if self.encoder_only:
             return Outputs(visual, rank, cell_logits)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
-        placed = visual + network.visual_place(kept, num_columns)
+        visual_row, visual_cell = network.visual_places(kept, num_columns)
+        placed = visual + network.place(visual_row, visual_cell)
         row = torch.where(places < 0, -1, places // batch.num_cells)
         cell = torch.where(places < 0, -1, places % batch.num_cells)
         embeds = torch.cat([network.embed(start), placed, network.embed(inputs) + network.place(row, cell)], 1)
         count = torch.arange(inputs.shape[1], device=inputs.device).expand_as(inputs)
         where = torch.cat(
-            [start.new_zeros(3, len(start), 1), visual_positions(kept, num_columns), text_positions(count, row, cell)],
+            [
+                start.new_zeros(3, len(start), 1),
+                visual_positions(visual_row, visual_cell),
+                text_positions(count, row, cell),
+            ],
             -1,
         )
         gaze = Gaze(placed.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)

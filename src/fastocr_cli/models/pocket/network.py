@@ -36,10 +36,10 @@ class PocketNetwork(nn.Module):
         code = self.vis.rows[row.clamp(min=0)] + self.vis.cols[cell.clamp(min=0)]
         return torch.where((row >= 0)[..., None], code, 0)
 
-    def visual_place(self, index: Tensor, num_columns: int) -> Tensor:
-        """Codes of visual tokens by raster index; each lies where its middle cell does."""
+    def visual_places(self, index: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
+        """Row and cell (...) of visual tokens by raster index; each lies where its middle cell does."""
         width = self.config.token_width // CELL
-        return self.place(index // num_columns, index % num_columns * width + width // 2)
+        return index // num_columns, index % num_columns * width + width // 2
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(..., hidden) to (..., vocabulary); the head is the embedding."""
@@ -63,12 +63,13 @@ class PocketNetwork(nn.Module):
         _, num_columns = self.grid(pixels)
         kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
         kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
-        tokens = self.vis(pixels, cells, kept[None])[0] + self.visual_place(kept, num_columns)
+        row, cell = self.visual_places(kept, num_columns)
+        tokens = self.vis(pixels, cells, kept[None])[0] + self.place(row, cell)
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)
         nowhere = kept.new_zeros(3, 1)
         return torch.cat([start, tokens, end]), torch.cat(
-            [nowhere, visual_positions(kept, num_columns), text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)],
+            [nowhere, visual_positions(row, cell), text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)],
             1,
         )
 

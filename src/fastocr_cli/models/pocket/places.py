@@ -26,10 +26,9 @@ def place_codes(width: int) -> tuple[Tensor, Tensor]:
     return 0.5 * torch.cat([code, zeros], 1)[:MAX_ROWS], 0.5 * torch.cat([zeros, code], 1)
 
 
-def visual_positions(index: Tensor, num_columns: int, cells_per_token: int = 3) -> Tensor:
-    """M-RoPE positions (3, ...) of visual tokens by raster index, columns those of their middle cells."""
-    row, cell = index // num_columns, index % num_columns * cells_per_token + cells_per_token // 2
-    return torch.cat([torch.ones_like(index)[None], text_positions(index, row, cell)[1:]])
+def visual_positions(row: Tensor, cell: Tensor) -> Tensor:
+    """M-RoPE positions (3, ...) of visual tokens: they come one before the first text token, all at once."""
+    return text_positions(torch.full_like(row, -1), row, cell)
 
 
 def text_positions(count: Tensor, row: Tensor, cell: Tensor) -> Tensor:
