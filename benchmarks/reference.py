@@ -46,9 +46,11 @@ class PocketForGeneration(PreTrainedModel, GenerationMixin):
         )
         hidden = output.last_hidden_state[:, -1]
         self.counts = self.counts + 1
-        self.places = self.pocket[0].written_at(hidden, self.counts)
-        logits = self.pocket[0].logits(hidden)[:, None]
-        return CausalLMOutputWithPast(logits=logits, cache=output.cache)
+        if input_ids is not None and inputs_embeds is None:
+            for reading, token in zip(self.readings, input_ids[:, -1].tolist(), strict=True):
+                reading.wrote(token)
+        logits, self.places = self.pocket[0].next_tokens(hidden, self.counts, self.readings)
+        return CausalLMOutputWithPast(logits=logits[:, None], cache=output.cache)
 
     def next_positions(self, length: int) -> Tensor:
         """(3, rows, length): the prompt's, then where pocket says that each token was printed."""
@@ -77,6 +79,7 @@ class PocketForGeneration(PreTrainedModel, GenerationMixin):
         for row, prompt in enumerate(prompts):
             embeds[row, -len(prompt) :], mask[row, -len(prompt) :] = prompt.embeds, 1
             self.prompt_positions[:, row, -len(prompt) :] = prompt.positions
+        self.readings = [self.pocket[0].begin(prompt) for prompt in prompts]
         self.counts = torch.tensor([prompt.next_position - 1 for prompt in prompts])
         written = self.generate(
             inputs_embeds=embeds, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False, **options

@@ -18,7 +18,7 @@ from training.content import Content
 from training.degrade import degrade
 from training.document import Writer
 from training.model import Batch
-from training.page import Page, cells, places
+from training.page import Page, cells, halves
 from training.realset import unpack
 from training.typeset import typeset
 
@@ -45,12 +45,12 @@ class Mixture:
         return rng.choice(SMALL if dice < self.small else MIDDLE if dice < self.small + self.middle else WHOLE)
 
 
-def token_places(page: Page, offsets: list[tuple[int, int]]) -> tuple[list[int], list[bool]]:
-    """The place of every text token's first printed character, and whether it is printed there itself.
+def token_halves(page: Page, offsets: list[tuple[int, int]]) -> tuple[list[int], list[bool]]:
+    """The half cell of every text token's first printed character, and whether it is printed there itself.
 
     What is not printed (marks, tags) lies where the next printed token lies, the last ones where the last one does.
     """
-    of_character = places(page)
+    of_character = halves(page)
     own = []
     for start, stop in offsets:
         printed = [p for p in of_character[start:stop] if p >= 0]
@@ -75,7 +75,7 @@ def collate(pages: list[Page], tokenizer: Tokenizer) -> Batch:
         count = len(code.ids)
         inputs[row, 1 : 1 + count] = torch.tensor(code.ids)
         labels[row, : 1 + count] = torch.tensor([*code.ids, END])
-        filled, own = token_places(page, code.offsets)
+        filled, own = token_halves(page, code.offsets)
         where[row, :count] = torch.tensor(filled)
         printed[row, :count] = torch.tensor(own)
     image = torch.from_numpy(np.stack([page.image for page in pages]))[:, None]

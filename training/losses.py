@@ -91,7 +91,7 @@ def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> 
     if outputs.cell_logits is not None:
         parts["cells"] = cell_loss(outputs.cell_logits, batch)
     if outputs.hidden is not None:
-        logits = model.logits(outputs.hidden)
+        logits = model.copying_logits(outputs, batch)
         parts["text"] = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())
         parts["gaze"] = gaze_loss(outputs, batch)
         parts["place"], found["places"] = place_loss(model, outputs.hidden, batch)

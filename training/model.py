@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.letters import Letters, fits, letters_of, nearest, spellings, windows
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import Vision, inked, known
@@ -25,7 +27,7 @@ class Batch:
     cells: Tensor  # [batch, 2, height / 8, width / 8], character classes
     inputs: Tensor  # [batch, n]: vision end, then the Markdown
     labels: Tensor  # [batch, n]: the Markdown, then the end mark; -100 where there is none
-    places: Tensor  # [batch, n]: where each label is printed, row * (cells in a row) + cell, -1 for nowhere
+    halves: Tensor  # [batch, n]: where each label is printed, row * (half cells in a row) + half cell, -1 for nowhere
     printed: Tensor  # [batch, n]: the label is printed itself, not only near it
 
     def to(self, device: torch.device) -> "Batch":
@@ -45,6 +47,11 @@ class Batch:
         return self.image.shape[-1] // CELL
 
     @property
+    def places(self) -> Tensor:
+        """[batch, n]: where each label is printed, row * (cells in a row) + cell, -1 for nowhere."""
+        return torch.where(self.halves < 0, -1, self.halves // 2)
+
+    @property
     def num_places(self) -> int:
         return self.image.shape[-2] // TOKEN_HEIGHT * self.num_cells
 
@@ -62,6 +69,7 @@ class Outputs:
     cell_logits: Tensor | None = None  # [batch, height / 8, width / 8, 2, classes]; None where no picture was read
     hidden: Tensor | None = None  # [batch, n, hidden]; None where the decoder was left out
     gaze: Gaze | None = None
+    letters: Letters | None = None  # what a token can be copied from
 
 
 class Trainee(nn.Module):
@@ -71,8 +79,13 @@ class Trainee(nn.Module):
     it.
     """
 
-    def __init__(self, config: PocketConfig, encoder_only: bool = False, frozen_trunk: bool = False) -> None:
+    spelling: Tensor
+
+    def __init__(
+        self, config: PocketConfig, tokenizer: Tokenizer, encoder_only: bool = False, frozen_trunk: bool = False
+    ) -> None:
         super().__init__()
+        self.register_buffer("spelling", spellings(tokenizer, config.vocab_size), persistent=False)
         self.encoder_only = encoder_only
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -118,7 +131,7 @@ class Trainee(nn.Module):
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
         rank.scatter_(1, kept, torch.arange(kept.shape[1], device=kept.device).expand_as(kept))
-        visual, cell_logits = encode(network.vis, pixels if look else None, cells, kept)
+        visual, cell_logits, classes = encode(network.vis, pixels if look else None, cells, kept)
         if self.encoder_only:
             return Outputs(visual, rank, cell_logits)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
@@ -147,7 +160,8 @@ class Trainee(nn.Module):
             use_cache=False,
             gaze=gaze,
         ).last_hidden_state
-        return Outputs(visual, rank, cell_logits, hidden[:, gaze.prefix :], gaze)
+        letters = letters_of(classes, TOKEN_HEIGHT // CELL)
+        return Outputs(visual, rank, cell_logits, hidden[:, gaze.prefix :], gaze, letters)
 
     @torch.no_grad()
     def _look_ahead(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
@@ -166,18 +180,41 @@ class Trainee(nn.Module):
         logits: Tensor = self.network.logits(hidden).float()
         return logits
 
+    def copying_logits(self, outputs: Outputs, batch: Batch) -> Tensor:
+        """[batch, n, vocabulary] of the next tokens, what is printed where they begin at hand.
 
-def encode(vision: Vision, pixels: Tensor | None, cells: Tensor | None, kept: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Visual tokens, from a picture, from characters or from both, and the trunk's scores for the picture's cells."""
+        One in forty begins to read a letter aside.
+        """
+        assert outputs.hidden is not None
+        assert outputs.letters is not None
+        width = 2 * batch.num_cells
+        row, half = (torch.where(batch.halves < 0, -1, v) for v in (batch.halves // width, batch.halves % width))
+        with torch.no_grad():
+            start = nearest(outputs.letters, row, half)
+            aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)
+            start = torch.where(aside & (start > 0), start + torch.randint_like(start, 2) * 2 - 1, start)
+            fit = fits(windows(outputs.letters, start), self.spelling)
+        return self.logits(outputs.hidden) + self.network.copied(outputs.hidden, fit).float()
+
+
+def encode(
+    vision: Vision, pixels: Tensor | None, cells: Tensor | None, kept: Tensor
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Visual tokens, from a picture, from characters or from both.
+
+    With them the trunk's scores for the picture's cells, and the probabilities of classes that were read.
+    """
     if pixels is None:
         assert cells is not None
-        return vision.words(vision.layer(cells[:, 0]) + vision.layer(cells[:, 1] + NUM_CLASSES), kept), None
+        classes = F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4)
+        letters = vision.layer(cells[:, 0]) + vision.layer(cells[:, 1] + NUM_CLASSES)
+        return vision.words(letters, kept), None, classes
     features = vision.look(pixels)
     logits = vision.see(features)
     classes = logits.detach().softmax(-1).to(features.dtype)  # text alone must not bend the alphabet
     if cells is not None:
         classes = known(cells, classes)
-    return vision.words(vision.letters(classes) + vision.shapes(features.detach()), kept), logits
+    return vision.words(vision.letters(classes) + vision.shapes(features.detach()), kept), logits, classes
 
 
 def keep(inked: Tensor) -> Tensor:

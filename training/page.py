@@ -9,6 +9,7 @@ from fastocr_cli.models.pocket.cells import CELL, cell_grid
 
 DPI = 120
 TOKEN_HEIGHT, TOKEN_WIDTH = 16, 24  # pixels of a visual token
+HALF = CELL // 2
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,17 @@ class Page:
         return int(self.image.shape[0]) // TOKEN_HEIGHT
 
 
-def places(page: Page) -> NDArray[np.int64]:
-    """Where each character of the target is printed: row * (cells in a row) + cell, -1 for nowhere: [len(target)]."""
+def halves(page: Page) -> NDArray[np.int64]:
+    """The half cell in which each character of the target is printed, [len(target)], -1 for nowhere.
+
+    Counted through the page: row of visual tokens * (half cells in a row) + half cell.
+    """
     known = ~np.isnan(page.centres[:, 0])
     x, y = np.nan_to_num(page.centres).T
-    cells_in_a_row = page.image.shape[1] // CELL
-    cell = np.clip(x // CELL, 0, cells_in_a_row - 1)
+    in_a_row = page.image.shape[1] // HALF
+    half = np.clip(x // HALF, 0, in_a_row - 1)
     row = np.clip(y // TOKEN_HEIGHT, 0, page.num_rows - 1)
-    return np.where(known, row * cells_in_a_row + cell, -1).astype(np.int64)
+    return np.where(known, row * in_a_row + half, -1).astype(np.int64)
 
 
 def cells(page: Page) -> NDArray[np.int64]:

@@ -147,7 +147,7 @@ def paragraphs(lines: list[Line]) -> list[Paragraph]:
             or abs(line.size - previous.size) > 0.6
             or line.mono != previous.mono
             or (line.bold != previous.bold and (line.bold or len(found[-1].lines) == 1))
-            or line.baseline - previous.baseline > 1.45 * line.size + (0.6 * line.size if line.mono else 0)
+            or line.baseline - previous.baseline > (3.5 if line.mono else 1.45) * line.size
             or (not line.mono and len(found[-1].lines) > 1 and line.left - previous.left > 0.7 * line.size)
         )
         if new:
@@ -195,11 +195,14 @@ def _flow(lines: list[Line]) -> list[Glyph]:
 
 
 def _code(lines: list[Line]) -> list[Glyph]:
+    """A listing, its indents and its blank lines kept."""
     left = min(line.left for line in lines)
     glyphs = _mark("```\n")
-    for line in lines:
+    for previous, line in zip([lines[0], *lines], lines, strict=False):
         width = (line.right - line.left) / len(line.glyphs)
-        glyphs += _mark(" " * max(0, round((line.left - left) / width))) + line.glyphs + _mark("\n")
+        blank = line.baseline - previous.baseline > 1.9 * line.size
+        indent = " " * max(0, round((line.left - left) / width))
+        glyphs += _mark("\n" * blank + indent) + line.glyphs + _mark("\n")
     return glyphs + _mark("```")
 
 

@@ -32,13 +32,8 @@ def pack(page: Page) -> tuple[bytes, str, Any, str, Any]:
 def unpack(packed: tuple[bytes, str, Any, str, Any]) -> Page:
     picture_bytes, *rest = packed
     image = np.asarray(Image.open(io.BytesIO(picture_bytes)))
-    target, centres, *glyphs = rest
-    kept = np.ones(len(target), bool)
-    for fences in re.finditer(r"```\n\n```\n", target):  # one listing that the rules took for two
-        kept[fences.start() : fences.end()] = False
-    target = "".join(char for char, keep in zip(target, kept, strict=True) if keep)
     margins = (0, -image.shape[0] % TOKEN_HEIGHT), (0, -image.shape[1] % TOKEN_WIDTH)
-    return Page(np.pad(image, margins, constant_values=255), target, centres[kept], *glyphs)
+    return Page(np.pad(image, margins, constant_values=255), *rest)
 
 
 def write_training_pages(folder: Path, out: Path, most: int = 100) -> None:

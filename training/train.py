@@ -172,9 +172,10 @@ class Trainer:
         self.together = Together()
         self.asked_to_stop = self.stopping = False
         torch.manual_seed(config.seed)
-        self.vocab_size = Tokenizer.from_file(str(config.tokenizer)).get_vocab_size()
+        tokenizer = Tokenizer.from_file(str(config.tokenizer))
+        self.vocab_size = tokenizer.get_vocab_size()
         sizes = PocketConfig(vocab_size=self.vocab_size)
-        self.model = Trainee(sizes, config.encoder_only, config.frozen_trunk).to(self.device)
+        self.model = Trainee(sizes, tokenizer, config.encoder_only, config.frozen_trunk).to(self.device)
         self.step = self.first = 0
         self.pages_seen = 0.0  # in letter pages, by visual tokens
         checkpoint = config.out / "last.pt"

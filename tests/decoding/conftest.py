@@ -7,6 +7,8 @@ import torch
 
 from fastocr_cli.decoding.loop import Decoder, Job, Written
 from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.pocket.cells import NUM_CLASSES
+from fastocr_cli.models.pocket.letters import Letters
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pruning import make_method
 from tiny import TINY
@@ -27,12 +29,15 @@ def tiny_pocket(tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
 
 
 def make_prompt(model: VisionModel, num_visual: int, seed: int, *, context_limit: int | None = None) -> Prompt:
-    """Random visual tokens between two text tokens, on a line of places."""
+    """Random visual tokens between two text tokens, on a line of places, and random letters."""
     length = num_visual + 2
     embeds = torch.randn(length, model.text_config.hidden_size, generator=torch.Generator().manual_seed(seed))
     is_visual = torch.ones(length, dtype=torch.bool)
     is_visual[[0, -1]] = False
-    return Prompt(embeds, torch.arange(length).expand(3, -1), is_visual, length, context_limit)
+    some = torch.arange(num_visual)[None]
+    scores = torch.randn(1, num_visual, NUM_CLASSES, generator=torch.Generator().manual_seed(seed)).log_softmax(-1)
+    memory = Letters(some // 20, some % 20, scores)
+    return Prompt(embeds, torch.arange(length).expand(3, -1), is_visual, length, context_limit, memory=memory)
 
 
 @pytest.fixture

@@ -96,7 +96,9 @@ def test_a_loop_is_read_once_more_and_then_cut(
     monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
     always = torch.zeros(1, tiny_pocket.text_config.vocab_size)
     always[0, 7], always[0, 8] = 2, 1
-    monkeypatch.setattr(tiny_pocket, "logits", lambda hidden: always.expand(len(hidden), -1).clone())
+    monkeypatch.setattr(
+        tiny_pocket, "next_tokens", lambda hidden, counts, _: (always.expand(len(hidden), -1).clone(), counts[None])
+    )
     (page,) = write(tiny_pocket, prompts[:1], "fastocr", num_new=500, **PRUNED)
     assert page.job.attempt == 2
     assert page.visual_kv_read == 1  # the second reading is dense

@@ -108,7 +108,7 @@ def test_a_prompt_fits_together(model: VisionModel, pages: list[PageImage], prom
     for page, prompt in zip(pages, prompts, strict=True):
         assert prompt.embeds.shape == (len(prompt), model.text_config.hidden_size)
         assert prompt.positions.shape[1:] == prompt.is_visual.shape == (len(prompt),)
-        if type(model).written_at is VisionModel.written_at:  # text is placed by counting
+        if type(model).next_tokens is VisionModel.next_tokens:  # text is placed by counting
             assert prompt.next_position == prompt.positions.max() + 1
             assert prompt.num_visual == model.visual_tokens(*page.image.size) > 0
         assert 0 < prompt.num_visual <= model.visual_tokens(*page.image.size)
@@ -141,10 +141,13 @@ def plain_loop(model: VisionModel, prompt: Prompt) -> list[int]:
     """Greedy decoding over transformers' own cache and attention."""
     cache = DynamicCache()
     hidden = model.prefill(prompt, cache)
+    reading = model.begin(prompt)
     ids: list[int] = []
     for position in range(prompt.next_position, prompt.next_position + NUM_NEW):
-        ids.append(int(model.logits(hidden[:, -1]).argmax()))
-        places = model.written_at(hidden[:, -1], torch.tensor([position])).expand(len(prompt.positions), -1)
+        scores, places = model.next_tokens(hidden[:, -1], torch.tensor([position]), [reading])
+        ids.append(int(scores.argmax()))
+        reading.wrote(ids[-1])
+        places = places.expand(len(prompt.positions), -1)
         hidden = model.hidden(model.embed(torch.tensor([ids[-1:]])), places[..., None], cache)
     return ids
 

@@ -61,11 +61,19 @@ def test_the_page_holds_every_printed_character() -> None:
     assert len(page.centres) == len(page.target)
 
 
-def test_a_listing_that_was_taken_for_two_is_one() -> None:
-    target = "a\n```\nb\n```\n\n```\nc\n```"
-    centres = np.stack([np.arange(len(target)), np.zeros(len(target))], 1).astype(np.float32)
-    page = Page(np.full((20, 30), 255, np.uint8), target, centres, "abc", centres[:3])
+def test_a_blank_line_does_not_end_a_listing() -> None:
+    document = a_document()
+    for row, line in enumerate(["x = 1", "y = 2"]):
+        document[0].insert_text((72, 379 + 13 * row), line, fontsize=11, fontname="cour")
+    glyphs = markdown(document[0], Style.of(document))
+    assert glyphs is not None
+    text = "".join(glyph[0] for glyph in glyphs)
+    assert "```\ndef f():\n    return 1\n\nx = 1\ny = 2\n```" in text
+
+
+def test_a_packed_page_comes_back_in_whole_visual_tokens() -> None:
+    centres = np.zeros((3, 2), np.float32)
+    page = Page(np.full((20, 30), 255, np.uint8), "abc", centres, "abc", centres)
     read = unpack(pack(page))
-    assert read.target == "a\n```\nb\nc\n```"
-    assert read.centres[read.target.index("c"), 0] == target.index("c")
-    assert read.image.shape == (32, 48)  # whole visual tokens
+    assert read.target == "abc"
+    assert read.image.shape == (32, 48)

@@ -117,7 +117,7 @@ def test_training_encodes_as_reading_does(batch: Batch) -> None:
     pixels = (255 - batch.image.float()) / 255
     kept = keep(inked(pixels, batch.cells, PocketConfig()))
     for cells in (None, batch.cells):
-        assert torch.equal(encode(vision, pixels, cells, kept)[0], vision(pixels, cells, kept))
+        assert torch.equal(encode(vision, pixels, cells, kept)[0], vision(pixels, cells, kept)[0])
 
 
 def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:

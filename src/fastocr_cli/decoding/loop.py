@@ -17,7 +17,7 @@ from torch import Tensor
 from fastocr_cli.decoding.attention import SlotSeam, seamed
 from fastocr_cli.decoding.cache import SlotCache
 from fastocr_cli.decoding.guard import LoopGuard
-from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.base import Prompt, Reading, VisionModel
 from fastocr_cli.pruning.base import Layout, Method
 
 Key = TypeVar("Key")
@@ -62,6 +62,8 @@ class Row(Generic[Key]):
     """Position by counting of the token that is read next."""
     positions: Tensor
     """(axes,): where that token stands."""
+    reading: Reading
+    """What the model remembers of the page."""
     ids: list[int] = field(default_factory=list)
     finish_reason: str | None = None
     error: str | None = None
@@ -194,14 +196,15 @@ class Decoder(Generic[Key]):
         prompt = job.prompt
         with self.cache.fill(prompt.is_visual):
             hidden = self.model.prefill(prompt, self.cache)
-            scores = self.model.logits(hidden[:, -1])
+            reading = self.model.begin(prompt)
+            scores, positions = self._next_tokens(hidden[:, -1], [prompt.next_position], [reading])
             if not scores.isfinite().all():
                 raise FloatingPointError  # before the row is taken
-            positions = self._placed(hidden[:, -1], [prompt.next_position], len(prompt.positions))[:, 0]
         self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
         token = int(scores.argmax())
         guard, seconds = LoopGuard(self.model.free_token_ids), time.perf_counter() - started
-        row = Row(job, guard, seconds, prompt.next_position, positions)
+        places = positions.expand(len(prompt.positions), -1)[:, 0]
+        row = Row(job, guard, seconds, prompt.next_position, places, reading)
         row.take(token, self.model.stop_token_ids)
         self.rows.append(row)
 
@@ -226,14 +229,16 @@ class Decoder(Generic[Key]):
         with self.cache.step():
             hidden = self.model.hidden(embeds, positions, self.cache)[:, -1]
         self.gaze.advance()
-        counts = [row.count + 1 for row in self.rows]
-        for row, count, place in zip(self.rows, counts, self._placed(hidden, counts, len(positions)).T, strict=True):
-            row.count, row.positions = count, place
-        return self.model.logits(hidden)
+        for row, token in zip(self.rows, tokens, strict=True):
+            row.count += 1
+            row.reading.wrote(token)
+        scores, places = self._next_tokens(hidden, [r.count for r in self.rows], [r.reading for r in self.rows])
+        for row, place in zip(self.rows, places.expand(len(positions), -1).T, strict=True):
+            row.positions = place
+        return scores
 
-    def _placed(self, hidden: Tensor, counts: list[int], num_axes: int) -> Tensor:
-        """Positions (axes, rows) of the tokens chosen from `hidden`."""
-        return self.model.written_at(hidden, torch.tensor(counts, device=hidden.device)).expand(num_axes, -1)
+    def _next_tokens(self, hidden: Tensor, counts: list[int], readings: list[Reading]) -> tuple[Tensor, Tensor]:
+        return self.model.next_tokens(hidden, torch.tensor(counts, device=hidden.device), readings)
 
     def _end(self, index: int) -> Written[Key]:
         row = self.rows[index]

@@ -4,6 +4,7 @@ A family knows its prompt, its pixels and its positions. It knows nothing of pru
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,14 @@ class Prompt:
     is_visual: Tensor
     """bool (length,): which positions came from the picture."""
     next_position: int
-    """Position of the first token that will be written, before the model places it (`VisionModel.written_at`)."""
+    """Position of the first token that will be written, before the model places it (`VisionModel.next_tokens`)."""
     context_limit: int | None = None
     """Most positions, prompt and reply together, that the model was made for."""
     deepstack: Tensor | None = None
     """(layers, visual, hidden): added to the visual positions after the first decoder layers, at prefill only."""
+
+    memory: Any = None
+    """What the family itself needs of the page while it is written (`VisionModel.begin`)."""
 
     @property
     def num_visual(self) -> int:
@@ -40,6 +44,13 @@ class Prompt:
 
     def __len__(self) -> int:
         return len(self.embeds)
+
+
+class Reading:
+    """What a family remembers of one page while it is written; here nothing."""
+
+    def wrote(self, token: int) -> None:
+        """Take note of a token that was written."""
 
 
 class VisionModel(ABC):
@@ -94,17 +105,23 @@ class VisionModel(ABC):
     def logits(self, hidden: Tensor) -> Tensor:
         """Last hidden states (batch, hidden) to scores (batch, vocabulary)."""
 
-    def written_at(self, hidden: Tensor, counts: Tensor) -> Tensor:
-        """Where the tokens that follow `hidden` (batch, hidden) stand.
+    def begin(self, prompt: Prompt) -> Reading:
+        """Begin to write a page, once for each attempt."""
+        return Reading()
+
+    def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
+        """Score the tokens that follow, and say where they stand.
 
         Args:
-            hidden: last hidden states, from which the tokens are chosen.
+            hidden: last hidden states (batch, hidden).
             counts: (batch,): positions by counting on from the prompt.
+            readings: of each page of the batch, its last token noted.
 
         Returns:
-            (1 or axes, batch); here `counts` on every axis, as all families from the hub have it.
+            scores (batch, vocabulary) and positions (1 or axes, batch); here `counts` on every axis, as all families
+            from the hub have it.
         """
-        return counts[None]
+        return self.logits(hidden), counts[None]
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         """Run the decoder over a page's prompt: hidden states (1, length, hidden), normalised."""

@@ -4,8 +4,10 @@ Made for FastOCR: a Qwen2.5-VL text decoder under a small convolutional encoder,
 """
 
 import json
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,11 +22,13 @@ from fastocr_cli.errors import ModelError
 from fastocr_cli.markdown import Reply
 from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
-from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.base import Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.letters import NOTHING, fits, spellings
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_of, text_positions
+from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 MAX_SIDE = 255 * 16
@@ -48,7 +52,11 @@ class Model(VisionModel):
             max_pixels=8_000_000,
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
-        self.free_token_ids = repeatable(tokenizer)
+        self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
+        self.free_token_ids = self.tags | repeatable(tokenizer)
+        self.spelling = spellings(tokenizer, config.vocab_size).to(self.device)
+        self.unprinted = self.spelling[:, 0] == NOTHING
+        self.unprinted[list(self.stop_token_ids)] = False
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "Model":
@@ -68,15 +76,25 @@ class Model(VisionModel):
         config = self.network.config
         pixels = ink(page.image, config.token_height, config.token_width).to(self.device, self.dtype)
         cells = self._cells(page.characters, pixels)
-        embeds, places = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
+        embeds, places, letters = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
-        return Prompt(embeds, places, is_visual, next_position=1)
+        return Prompt(embeds, places, is_visual, next_position=1, memory=letters)
 
-    def written_at(self, hidden: Tensor, counts: Tensor) -> Tensor:
-        """A token stands where the network says it was printed."""
-        row, cell = (scores.argmax(-1) for scores in self.network.place_logits(hidden))
-        return text_positions(counts, row, cell)
+    def begin(self, prompt: Prompt) -> Pointer:
+        return Pointer(prompt.memory, self.spelling.cpu().numpy(), self.tags)
+
+    def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
+        """A token stands where the network says it was printed, and is copied from there if the network trusts it."""
+        pointers = cast(Sequence[Pointer], readings)
+        rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
+        looked = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
+        window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
+        scores = self.logits(hidden) + self.network.copied(hidden, fits(window, self.spelling).to(hidden.dtype))
+        must_read = torch.tensor([pointer.must_read for pointer in pointers], device=self.device)
+        scores = scores.masked_fill(must_read[:, None] & self.unprinted, float("-inf"))
+        row, cell = torch.tensor(looked, device=self.device).T
+        return scores, text_positions(counts, row, cell)
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)
@@ -117,10 +135,6 @@ def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
 
 
 def repeatable(tokenizer: Tokenizer) -> frozenset[int]:
-    """Tokens of table tags and of marks that good text repeats: dot leaders, rules, blanks."""
+    """Tokens of marks that good text repeats: dot leaders, rules, blanks."""
     marks = set(" .·_-–—=*|\n")
-    return frozenset(
-        index
-        for token, index in tokenizer.get_vocab().items()
-        if token.startswith("<t") or token.startswith("</t") or set(tokenizer.decode([index])) <= marks
-    )
+    return frozenset(index for index in tokenizer.get_vocab().values() if set(tokenizer.decode([index])) <= marks)

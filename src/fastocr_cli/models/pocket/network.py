@@ -11,6 +11,7 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextMod
 
 from fastocr_cli.models.pocket.cells import CELL
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.letters import Letters, letters_of
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import Vision, inked
 
@@ -24,6 +25,7 @@ class PocketNetwork(nn.Module):
         self.lm = Qwen2_5_VLTextModel._from_config(config.text_config(), attn_implementation=attn_implementation)
         self.vis = Vision(config)
         self.next_place = nn.Linear(config.hidden_size, 2 * config.hidden_size)
+        self.copy = nn.Linear(config.hidden_size, 1)
         nn.init.normal_(self.lm.embed_tokens.weight, std=0.02)
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -45,12 +47,16 @@ class PocketNetwork(nn.Module):
         """(..., hidden) to (..., vocabulary); the head is the embedding."""
         return F.linear(hidden, self.lm.embed_tokens.weight)
 
+    def copied(self, hidden: Tensor, fit: Tensor) -> Tensor:
+        """Added to the logits: how well tokens fit the print (..., vocabulary), as far as `hidden` trusts that."""
+        return F.softplus(self.copy(hidden)) * fit
+
     def place_logits(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """(..., hidden) to scores of the row (..., MAX_ROWS) and cell (..., MAX_CELLS) where the next token begins."""
         row, column = self.next_place(hidden).chunk(2, -1)
         return F.linear(row, self.vis.rows), F.linear(column, self.vis.cols)
 
-    def prompt(self, pixels: Tensor, cells: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def prompt(self, pixels: Tensor, cells: Tensor | None = None) -> tuple[Tensor, Tensor, Letters]:
         """One page's prompt: vision start, its visual tokens without white paper, vision end.
 
         Args:
@@ -58,20 +64,20 @@ class PocketNetwork(nn.Module):
             cells: (1, 2, height / 8, width / 8) or None.
 
         Returns:
-            decoder inputs (2 + visual, hidden) and M-RoPE positions (3, 2 + visual).
+            decoder inputs (2 + visual, hidden), M-RoPE positions (3, 2 + visual), and the letters that were read.
         """
         _, num_columns = self.grid(pixels)
         kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
         kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
         row, cell = self.visual_places(kept, num_columns)
-        tokens = self.vis(pixels, cells, kept[None])[0] + self.place(row, cell)
+        tokens, classes = self.vis(pixels, cells, kept[None])
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)
         nowhere = kept.new_zeros(3, 1)
-        return torch.cat([start, tokens, end]), torch.cat(
-            [nowhere, visual_positions(row, cell), text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)],
-            1,
-        )
+        embeds = torch.cat([start, tokens[0] + self.place(row, cell), end])
+        end_position = text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)
+        positions = torch.cat([nowhere, visual_positions(row, cell), end_position], 1)
+        return embeds, positions, letters_of(classes, self.config.token_height // CELL)
 
     def grid(self, pixels: Tensor) -> tuple[int, int]:
         """Rows and columns of visual tokens of pages of this size."""

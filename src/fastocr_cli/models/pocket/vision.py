@@ -80,7 +80,7 @@ class Vision(nn.Module):
         self.mix = nn.ModuleList(Mix(width) for _ in range(4))
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Tensor:
+    def forward(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> tuple[Tensor, Tensor]:
         """Encode pages of one size.
 
         Args:
@@ -89,12 +89,13 @@ class Vision(nn.Module):
             kept: (batch, kept), indices in raster order of the visual tokens that are not white paper.
 
         Returns:
-            those visual tokens (batch, kept, hidden), without their place codes.
+            those visual tokens (batch, kept, hidden), without their place codes, and the probabilities of classes
+            (batch, height / 8, width / 8, 2, classes) that they were made from.
         """
         features = self.look(pixels)
         seen = self.see(features).softmax(-1).to(features.dtype)
         classes = seen if cells is None else known(cells, seen)
-        return self.words(self.letters(classes) + self.shapes(features), kept)
+        return self.words(self.letters(classes) + self.shapes(features), kept), classes
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""

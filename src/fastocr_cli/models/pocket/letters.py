@@ -1,0 +1,130 @@
+"""The letters of a page in reading order, and how well each token of the vocabulary spells them.
+
+A copy mechanism (pointer-generator networks, arXiv 1704.04368): the decoder need not know how a word is spelled that
+stands on the page. Shared by reading and by training. Knows nothing of the decoder.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from fastocr_cli.models.pocket.cells import CLASS_OF, NUM_CLASSES
+
+NOTHING = NUM_CLASSES
+"""The class after the end of a token: it fits whatever is printed there."""
+
+MAX_LETTERS = 8
+"""Letters of a token that are compared with the page."""
+
+LEAST_LETTER, LEAST_TOKEN = -3.5, -9.0
+"""A letter and a token that do not fit: log probabilities that another head can still outvote."""
+
+NEIGHBOURS = [(up, left) for up in (1, 0, -1) for left in (1, 0, -1) if (up, left) != (0, 0)]
+"""Of a half cell, those above and to the left first."""
+
+TWO = 1.85
+"""Probabilities of the same letter in neighbouring half cells that make two of them."""
+
+MARKS = frozenset("#`*$-\\{}^_|")
+"""Tokens of these alone are Markdown or LaTeX far more often than print: they are never compared."""
+
+
+@dataclass
+class Letters:
+    """Letters of pages in raster order; pages with fewer are padded."""
+
+    row: Tensor
+    """(batch, letters): the row of visual tokens, -1 for padding."""
+    half: Tensor
+    """(batch, letters): the column of half cells."""
+    scores: Tensor
+    """(batch, letters, classes): log probabilities."""
+
+
+def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
+    """Letters from probabilities of the half cells' classes: (batch, height / 8, width / 8, 2, classes).
+
+    A letter on the border of half cells is partly seen in each. It stands where it is seen best, and counts if it is
+    more likely than not to be somewhere there; only two that are both nearly sure are two.
+    """
+    ink = classes[..., 1:].float().flatten(2, 3)
+    sure, which = ink.max(-1)  # (batch, height / 8, halves)
+    support, doubled = sure.clone(), torch.zeros_like(sure, dtype=torch.bool)
+    for number, (up, left) in enumerate(NEIGHBOURS):
+        beside = _shifted(ink, up, left).gather(-1, which[..., None])[..., 0]
+        support += beside
+        stronger = beside >= sure if number < len(NEIGHBOURS) // 2 else beside > sure
+        doubled |= stronger & (sure + beside < TWO)
+    found = (support >= 0.5) & (sure >= 0.15) & ~doubled
+    return _in_order(found, ink, cells_in_a_token)
+
+
+def _shifted(values: Tensor, up: int, left: int) -> Tensor:
+    """What lies `up` rows above and `left` columns to the left of each place of (batch, rows, columns, n)."""
+    rows, columns = values.shape[1:3]
+    return F.pad(values, (0, 0, 1, 1, 1, 1))[:, 1 - up : 1 - up + rows, 1 - left : 1 - left + columns]
+
+
+def _in_order(found: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
+    """The letters that were found, (batch, rows of cells, halves), by rows of visual tokens and from left to right."""
+    by_row = found.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1)
+    most = max(1, int(by_row.sum(1).max()))
+    place = by_row.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
+    seen = ink.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1, 3)
+    seen = seen.gather(1, place[..., None].expand(-1, -1, seen.shape[-1]))
+    scores = (seen / seen.sum(-1, keepdim=True).clamp(min=1e-6)).log().clamp(min=LEAST_LETTER)
+    is_letter, place = by_row.gather(1, place), place // cells_in_a_token
+    row = torch.where(is_letter, place // found.shape[2], -1)
+    return Letters(row, place % found.shape[2], F.pad(scores, (1, 0), value=LEAST_LETTER))
+
+
+def spellings(tokenizer: Tokenizer, vocab_size: int) -> Tensor:
+    """The classes of each token's letters, (vocab_size, MAX_LETTERS), after the last one NOTHING.
+
+    Tokens that print nothing (tags, commands, marks, blanks, single bytes of a character) have no letters.
+    """
+    table = torch.full((vocab_size, MAX_LETTERS), NOTHING)
+    unprinted = set(tokenizer.get_added_tokens_decoder())
+    for token in range(tokenizer.get_vocab_size()):
+        text = tokenizer.decode([token]).strip()
+        if token not in unprinted and "\ufffd" not in text and not MARKS.issuperset(text):
+            classes = [CLASS_OF.get(char, 0) for char in text[:MAX_LETTERS]]
+            table[token, : len(classes)] = torch.tensor(classes, dtype=torch.long)
+    return table
+
+
+def windows(letters: Letters, start: Tensor) -> Tensor:
+    """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 1).
+
+    A line ends where the row does; from there on, and nowhere, no letter fits.
+    """
+    index = start[..., None] + torch.arange(MAX_LETTERS, device=start.device)
+    inside = (start[..., None] >= 0) & (index < letters.row.shape[1])
+    flat = index.clamp(0, letters.row.shape[1] - 1).flatten(1)
+    same = letters.row.gather(1, flat).view_as(index)
+    inside &= (same == same[..., :1]) & (same >= 0)
+    scores = letters.scores.gather(1, flat[..., None].expand(-1, -1, NUM_CLASSES)).unflatten(1, index.shape[1:])
+    return F.pad(scores.masked_fill(~inside[..., None], LEAST_LETTER), (0, 1))
+
+
+def fits(window: Tensor, spelling: Tensor) -> Tensor:
+    """How well each token spells what is printed, at most 0: (..., MAX_LETTERS, classes + 1) to (..., vocabulary)."""
+    total = window[..., 0, :].index_select(-1, spelling[:, 0])
+    for number in range(1, MAX_LETTERS):
+        total += window[..., number, :].index_select(-1, spelling[:, number])
+    return total.clamp(min=LEAST_TOKEN)
+
+
+def nearest(letters: Letters, row: Tensor, half: Tensor, most: int = 3) -> Tensor:
+    """The number of the letter nearest to each place (batch, n), -1 where none is within `most` half cells."""
+    width = max(int(letters.half.max()), int(half.max())) + 2 * most + 1
+    flat = torch.where(letters.row >= 0, letters.row * width + letters.half, torch.iinfo(torch.long).max // 2)
+    place = row * width + half
+    after = torch.searchsorted(flat.contiguous(), place.contiguous()).clamp(max=flat.shape[1] - 1)
+    before = (after - 1).clamp(min=0)
+    to_after, to_before = ((flat.gather(1, i) - place).abs() for i in (after, before))
+    found = torch.where(to_after <= to_before, after, before)
+    return torch.where((row >= 0) & (torch.minimum(to_after, to_before) <= most), found, -1)

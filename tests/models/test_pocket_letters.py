@@ -1,0 +1,169 @@
+"""Letters of a page, how tokens spell them, and the pointer that follows them."""
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, cell_grid
+from fastocr_cli.models.pocket.letters import (
+    LEAST_TOKEN,
+    MAX_LETTERS,
+    NOTHING,
+    Letters,
+    fits,
+    letters_of,
+    nearest,
+    spellings,
+    windows,
+)
+from fastocr_cli.models.pocket.pointer import PATIENCE, Pointer
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(files("fastocr_cli.models.pocket") / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def spelling(tokenizer: Tokenizer) -> Tensor:
+    return spellings(tokenizer, tokenizer.get_vocab_size())
+
+
+LINES = ["the cat sat", "on the mat"]
+
+
+def a_page(lines: list[str]) -> Tensor:
+    """Probabilities as a born-digital page gives them: a letter every 8 pixels, a line every 32."""
+    characters = [
+        (char, 8.0 * column + 10, 32.0 * row + 18)
+        for row, line in enumerate(lines)
+        for column, char in enumerate(line)
+        if char != " "
+    ]
+    grid = torch.from_numpy(cell_grid(characters, 96, 120))
+    return torch.nn.functional.one_hot(grid, NUM_CLASSES).permute(1, 2, 0, 3)[None].float()
+
+
+def read(letters: Letters) -> str:
+    classes = letters.scores[0].argmax(-1)[letters.row[0] >= 0]
+    return "".join(CHARACTERS[index - 1] for index in classes.tolist())
+
+
+def pointer_on(lines: list[str], spelling: Tensor) -> Pointer:
+    return Pointer(letters_of(a_page(lines), 2), spelling.numpy(), frozenset())
+
+
+def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
+    """Let the place head be sure of a place."""
+    rows, cells = np.full(256, -9, np.float32), np.full(512, -9, np.float32)
+    rows[row] = cells[cell] = 0
+    return pointer.look(rows, cells)
+
+
+def test_letters_come_line_by_line_from_left_to_right() -> None:
+    letters = letters_of(a_page(LINES), 2)
+    assert read(letters) == "thecatsatonthemat"
+    assert letters.row[0].tolist() == [1] * 9 + [3] * 8
+    assert letters.half[0, :3].tolist() == [2, 4, 6]
+
+
+def test_a_letter_on_a_border_is_one_and_two_sure_ones_are_two() -> None:
+    classes = torch.zeros(1, 4, 6, 2, NUM_CLASSES)
+    classes[..., 0] = 1
+    for cell_row, half, char, probability in [
+        (1, 2, "l", 0.55), (2, 2, "l", 0.4), (1, 3, "l", 0.35), (1, 6, "l", 1.0), (1, 7, "l", 0.95), (1, 10, "e", 0.3)
+    ]:  # fmt: skip
+        place = classes[0, cell_row, half // 2, half % 2]
+        place[CLASS_OF[char]] = probability
+        place[0] = 1 - probability
+    letters = letters_of(classes, 2)
+    assert read(letters) == "lll"
+    assert letters.half[0].tolist() == [2, 6, 7]
+
+
+def test_a_page_without_letters_has_none() -> None:
+    letters = letters_of(a_page([""]), 2)
+    assert letters.row.tolist() == [[-1]]
+    assert (windows(letters, torch.tensor([[-1, 0]]))[..., :NOTHING] < 0).all()
+
+
+def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    the, cell, mark = (tokenizer.token_to_id(token) for token in ("Ġthe", "</td><td>", "#"))
+    assert spelling[the].tolist() == [*(CLASS_OF[char] for char in "the"), *[NOTHING] * (MAX_LETTERS - 3)]
+    assert (spelling[[cell, mark]] == NOTHING).all()
+
+
+def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    letters = letters_of(a_page(LINES), 2)
+    fit = fits(windows(letters, torch.tensor([[0, 6, -1]])), spelling)[0]
+    the, to, newline = (tokenizer.token_to_id(token) for token in ("Ġthe", "Ġto", "Ċ"))
+    assert fit[0, the] == fit[0, newline] == 0
+    assert fit[0, to] < fit[0, the]
+    sat = tokenizer.encode(" sat").ids
+    assert fit[1, sat[0]] == 0
+    crossing = torch.full((1, MAX_LETTERS), NOTHING)
+    crossing[0, :4] = torch.tensor([CLASS_OF[char] for char in "sato"])
+    assert fits(windows(letters, torch.tensor([[6]])), crossing) < 0
+    assert (fit[2] <= 0).all()
+    assert fit.min() >= LEAST_TOKEN
+
+
+def test_the_nearest_letter_of_the_row() -> None:
+    letters = letters_of(a_page(LINES), 2)
+    row, half = torch.tensor([[1, 1, 3, 2, -1]]), torch.tensor([[2, 5, 3, 2, -1]])
+    assert nearest(letters, row, half).tolist() == [[0, 2, 10, -1, -1]]
+
+
+def test_the_pointer_sees_what_training_sees(spelling: Tensor) -> None:
+    letters = letters_of(a_page(LINES), 2)
+    pointer = pointer_on(LINES, spelling)
+    for letter, (row, cell) in {0: (1, 1), 8: (1, 11), 16: (3, 10)}.items():
+        assert at(pointer, row, cell) == (row, cell)
+        assert torch.equal(pointer.window(), windows(letters, torch.tensor([[letter]]))[0, 0])
+    at(pointer, 0, 0)  # nothing printed is near
+    assert torch.equal(pointer.window(), windows(letters, torch.tensor([[-1]]))[0, 0])
+
+
+def test_what_was_read_is_not_read_again_while_more_is_near(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["aaaa"], spelling)
+    token = tokenizer.token_to_id("a")
+    places = []
+    for _ in range(4):
+        rows, cells = np.full(256, -3, np.float32), np.full(512, -3, np.float32)
+        rows[1], cells[1] = 0, 0  # the head insists on the first letter
+        places.append(pointer.look(rows, cells))
+        pointer.wrote(token)
+    assert places == [(1, 1), (1, 2), (1, 3), (1, 4)]
+    assert pointer.read.all()
+
+
+def test_a_wrong_word_leaves_the_rest_unread(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(LINES, spelling)
+    at(pointer, 1, 1)
+    pointer.wrote(tokenizer.token_to_id("Ġwith"))
+    assert pointer.read.sum() == 1
+
+
+def test_blanks_do_not_go_on_for_ever_while_a_letter_waits(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(LINES, spelling)
+    for _ in range(PATIENCE):
+        assert not pointer.must_read
+        at(pointer, 1, 1)
+        pointer.wrote(tokenizer.token_to_id("Ġ"))
+    assert pointer.must_read
+    at(pointer, 0, 0)
+    assert not pointer.must_read  # nothing is near that could be read
+    at(pointer, 1, 1)
+    pointer.wrote(tokenizer.token_to_id("Ġthe"))
+    assert not pointer.must_read
+
+
+def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on([""], spelling)
+    assert at(pointer, 2, 3) == (2, 3)
+    pointer.wrote(tokenizer.token_to_id("Ġthe"))
+    assert not pointer.must_read
