@@ -12,7 +12,7 @@ from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.letters import Letters, fits, letters_of, nearest, spellings, windows
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
-from fastocr_cli.models.pocket.vision import Vision, inked, known
+from fastocr_cli.models.pocket.vision import inked
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
@@ -131,12 +131,12 @@ class Trainee(nn.Module):
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
         rank.scatter_(1, kept, torch.arange(kept.shape[1], device=kept.device).expand_as(kept))
-        visual, cell_logits, classes = encode(network.vis, pixels if look else None, cells, kept)
+        sight = network.vis(pixels if look else None, cells, kept)
         if self.encoder_only:
-            return Outputs(visual, rank, cell_logits)
+            return Outputs(sight.tokens, rank, sight.scores)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
         visual_row, visual_cell = network.visual_places(kept, num_columns)
-        placed = visual + network.place(visual_row, visual_cell)
+        placed = sight.tokens + network.place(visual_row, visual_cell)
         row = torch.where(places < 0, -1, places // batch.num_cells)
         cell = torch.where(places < 0, -1, places % batch.num_cells)
         embeds = torch.cat([network.embed(start), placed, network.embed(inputs) + network.place(row, cell)], 1)
@@ -151,30 +151,23 @@ class Trainee(nn.Module):
         )
         gaze = Gaze(placed.shape[1], GUIDED_HEADS, network.config.num_hidden_layers, pruning)
         if pruning is not None:
-            gaze.previous = self._look_ahead(embeds, where, gaze)
+            with torch.no_grad():  # the row before, from a pass that sees everything
+                self._decode(embeds, where, gaze)
+            assert gaze.chosen is not None
+            gaze.previous = F.pad(gaze.chosen[:, :-1], (0, 0, 1, 0), value=True)
             gaze.pruned = True
-        hidden = network.lm(
+        hidden = self._decode(embeds, where, gaze)[:, gaze.prefix :]
+        return Outputs(sight.tokens, rank, sight.scores, hidden, gaze, letters_of(sight.classes, TOKEN_HEIGHT // CELL))
+
+    def _decode(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
+        hidden: Tensor = self.network.lm(
             inputs_embeds=embeds,
             position_ids=where,
             attention_mask={"full_attention": None},
             use_cache=False,
             gaze=gaze,
         ).last_hidden_state
-        letters = letters_of(classes, TOKEN_HEIGHT // CELL)
-        return Outputs(visual, rank, cell_logits, hidden[:, gaze.prefix :], gaze, letters)
-
-    @torch.no_grad()
-    def _look_ahead(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
-        """The last focal layer's choice at the row before, from a pass that sees everything: [batch, n, visual]."""
-        self.network.lm(
-            inputs_embeds=embeds,
-            position_ids=where,
-            attention_mask={"full_attention": None},
-            use_cache=False,
-            gaze=gaze,
-        )
-        assert gaze.chosen is not None
-        return F.pad(gaze.chosen[:, :-1], (0, 0, 1, 0), value=True)
+        return hidden
 
     def logits(self, hidden: Tensor) -> Tensor:
         logits: Tensor = self.network.logits(hidden).float()
@@ -195,26 +188,6 @@ class Trainee(nn.Module):
             start = torch.where(aside & (start > 0), start + torch.randint_like(start, 2) * 2 - 1, start)
             fit = fits(windows(outputs.letters, start), self.spelling)
         return self.logits(outputs.hidden) + self.network.copied(outputs.hidden, fit).float()
-
-
-def encode(
-    vision: Vision, pixels: Tensor | None, cells: Tensor | None, kept: Tensor
-) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Visual tokens, from a picture, from characters or from both.
-
-    With them the trunk's scores for the picture's cells, and the probabilities of classes that were read.
-    """
-    if pixels is None:
-        assert cells is not None
-        classes = F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4)
-        letters = vision.layer(cells[:, 0]) + vision.layer(cells[:, 1] + NUM_CLASSES)
-        return vision.words(letters, kept), None, classes
-    features = vision.look(pixels)
-    logits = vision.see(features)
-    classes = logits.detach().softmax(-1).to(features.dtype)  # text alone must not bend the alphabet
-    if cells is not None:
-        classes = known(cells, classes)
-    return vision.words(vision.letters(classes) + vision.shapes(features.detach()), kept), logits, classes
 
 
 def keep(inked: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ pytest.importorskip("typst")
 
 from training.batches import Mixture, Pages
 from training.export import export
-from training.model import Batch, encode, keep
+from training.model import Batch, keep
 from training.train import Config, Trainer, known_characters, misplaced, mistaken
 
 
@@ -111,13 +111,13 @@ def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) 
     assert weights["lm.embed_tokens.weight"].dtype == torch.float16
 
 
-def test_training_encodes_as_reading_does(batch: Batch) -> None:
+def test_characters_alone_are_read_as_beside_a_picture_that_agrees(batch: Batch) -> None:
     vision = PocketNetwork(PocketConfig()).vis.eval()
-    torch.nn.init.normal_(vision.shapes.weight)
-    pixels = (255 - batch.image.float()) / 255
-    kept = keep(inked(pixels, batch.cells, PocketConfig()))
-    for cells in (None, batch.cells):
-        assert torch.equal(encode(vision, pixels, cells, kept)[0], vision(pixels, cells, kept)[0])
+    kept = keep(inked((255 - batch.image.float()) / 255, batch.cells, PocketConfig()))
+    alone = vision(None, batch.cells, kept)
+    assert alone.scores is None
+    assert torch.equal(alone.classes.argmax(-1).permute(0, 3, 1, 2), batch.cells)
+    assert torch.allclose(alone.tokens, vision.words(vision.letters(alone.classes.float()), kept), atol=1e-5)
 
 
 def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:

@@ -70,14 +70,14 @@ class PocketNetwork(nn.Module):
         kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
         kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
         row, cell = self.visual_places(kept, num_columns)
-        tokens, classes = self.vis(pixels, cells, kept[None])
+        sight = self.vis(pixels, cells, kept[None])
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)
         nowhere = kept.new_zeros(3, 1)
-        embeds = torch.cat([start, tokens[0] + self.place(row, cell), end])
+        embeds = torch.cat([start, sight.tokens[0] + self.place(row, cell), end])
         end_position = text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)
         positions = torch.cat([nowhere, visual_positions(row, cell), end_position], 1)
-        return embeds, positions, letters_of(classes, self.config.token_height // CELL)
+        return embeds, positions, letters_of(sight.classes, self.config.token_height // CELL)
 
     def grid(self, pixels: Tensor) -> tuple[int, int]:
         """Rows and columns of visual tokens of pages of this size."""

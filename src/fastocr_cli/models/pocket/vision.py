@@ -3,6 +3,8 @@
 Shared by reading and by training. Knows nothing of the decoder.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -51,6 +53,18 @@ class Mix(nn.Module):
         return x + torch.zeros_like(mixed, dtype=added.dtype).scatter(1, index, added).view_as(x)
 
 
+@dataclass
+class Sight:
+    """What the encoder makes of pages."""
+
+    tokens: Tensor
+    """(batch, kept, hidden): the visual tokens, without their place codes."""
+    classes: Tensor
+    """(batch, height / 8, width / 8, 2, classes): the probabilities that they were made from."""
+    scores: Tensor | None
+    """Shaped as `classes`: the trunk's own scores, None where no picture was read."""
+
+
 class Vision(nn.Module):
     """Grey page in, one visual token per `token_height` x `token_width` pixels out.
 
@@ -80,22 +94,24 @@ class Vision(nn.Module):
         self.mix = nn.ModuleList(Mix(width) for _ in range(4))
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode pages of one size.
+    def forward(self, pixels: Tensor | None, cells: Tensor | None, kept: Tensor) -> Sight:
+        """Encode pages of one size, from their pictures, from their characters or from both.
 
         Args:
             pixels: (batch, 1, height, width), 0 for white to 1 for black.
             cells: (batch, 2, height / 8, width / 8), the class of the character in each half cell, 0 for none.
             kept: (batch, kept), indices in raster order of the visual tokens that are not white paper.
-
-        Returns:
-            those visual tokens (batch, kept, hidden), without their place codes, and the probabilities of classes
-            (batch, height / 8, width / 8, 2, classes) that they were made from.
         """
+        if pixels is None:
+            assert cells is not None
+            letters = self.layer(cells[:, 0]) + self.layer(cells[:, 1] + NUM_CLASSES)
+            return Sight(self.words(letters, kept), F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4), None)
         features = self.look(pixels)
-        seen = self.see(features).softmax(-1).to(features.dtype)
-        classes = seen if cells is None else known(cells, seen)
-        return self.words(self.letters(classes) + self.shapes(features), kept), classes
+        scores = self.see(features)
+        classes = scores.detach().softmax(-1).to(features.dtype)  # in training, words must not bend the alphabet
+        if cells is not None:
+            classes = known(cells, classes)
+        return Sight(self.words(self.letters(classes) + self.shapes(features.detach()), kept), classes, scores)
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
