@@ -138,7 +138,7 @@ class Reader:
         return PageResult(
             rendered.ref,
             markdown=markdown,
-            warnings=rendered.page.warnings + reply.warnings + table_warnings(markdown),
+            warnings=rendered.page.warnings + written.warnings + reply.warnings + table_warnings(markdown),
             finish_reason=written.finish_reason,
             blocks=reply.blocks,
             figures=crop_figures(rendered.page.image, reply.blocks, markdown),

@@ -20,7 +20,7 @@ from fastocr_cli.models.pocket.letters import (
     spellings,
     windows,
 )
-from fastocr_cli.models.pocket.pointer import PATIENCE, Pointer
+from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +148,49 @@ def test_a_wrong_word_leaves_the_rest_unread(tokenizer: Tokenizer, spelling: Ten
     assert pointer.read.sum() == 1
 
 
-def test_blanks_do_not_go_on_for_ever_while_a_letter_waits(tokenizer: Tokenizer, spelling: Tensor) -> None:
+def test_after_many_blanks_it_goes_on_with_the_next_letter(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
-    for _ in range(PATIENCE):
-        assert not pointer.must_read
-        at(pointer, 1, 1)
-        pointer.wrote(tokenizer.token_to_id("Ġ"))
-    assert pointer.must_read
-    at(pointer, 0, 0)
-    assert not pointer.must_read  # nothing is near that could be read
     at(pointer, 1, 1)
     pointer.wrote(tokenizer.token_to_id("Ġthe"))
+    for _ in range(PATIENCE):
+        assert not pointer.must_read
+        at(pointer, 0, 0)  # lost
+        pointer.wrote(tokenizer.token_to_id("Ġ"))
+    assert pointer.must_read
+    assert at(pointer, 0, 0) == (1, 5)  # "cat"
+    pointer.wrote(tokenizer.token_to_id("c"))
     assert not pointer.must_read
+
+
+def test_table_tags_are_not_blanks(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    tag = tokenizer.token_to_id("</td><td>")
+    pointer = Pointer(letters_of(a_page(LINES), 2), spelling.numpy(), frozenset({tag}))
+    for _ in range(2 * PATIENCE):
+        at(pointer, 1, 1)
+        pointer.wrote(tag)
+    assert not pointer.must_read
+
+
+def test_a_page_does_not_end_while_much_is_unread(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["a" * 14] * 3, spelling)
+    assert not pointer.refuses_to_end()  # a few words, as in a running head
+    num_rows = MIN_LEFT // 14 + 1
+    classes = a_page(["a" * 14]).repeat(1, num_rows, 1, 1, 1)
+    pointer = Pointer(letters_of(classes, 2), spelling.numpy(), frozenset())
+    assert [pointer.refuses_to_end() for _ in range(MAX_REFUSALS + 1)] == [True] * MAX_REFUSALS + [False]
+    assert pointer.warnings() == ("About 100% of the letters on the page were not written.",)
+    pointer.refusals = 0
+    pointer.read[20:] = True
+    assert not pointer.refuses_to_end()
+    assert pointer.warnings() == ()
+
+
+def test_it_resumes_at_the_next_letter_or_at_the_first(spelling: Tensor) -> None:
+    pointer = pointer_on(LINES, spelling)
+    pointer.read[3:9], pointer.onward = True, 3
+    assert pointer.resume() == (3, 1)
+    pointer.read[9:] = True
+    assert pointer.resume() == (1, 1)
 
 
 def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, spelling: Tensor) -> None:

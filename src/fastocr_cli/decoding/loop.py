@@ -49,6 +49,7 @@ class Written(Generic[Key]):
     coverage: float | None = None
     visual_kv_read: float | None = None
     error: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass
@@ -252,6 +253,7 @@ class Decoder(Generic[Key]):
             self.gaze.coverage(index),
             self.gaze.visual_kv_read(index),
             row.error,
+            row.reading.warnings(),
         )
         self.cache.drop(index)
         self.gaze.drop(index)

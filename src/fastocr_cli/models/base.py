@@ -52,6 +52,10 @@ class Reading:
     def wrote(self, token: int) -> None:
         """Take note of a token that was written."""
 
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should doubt of the page, once it is written."""
+        return ()
+
 
 class VisionModel(ABC):
     """One loaded checkpoint.

@@ -88,12 +88,16 @@ class Model(VisionModel):
         """A token stands where the network says it was printed, and is copied from there if the network trusts it."""
         pointers = cast(Sequence[Pointer], readings)
         rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
-        looked = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
+        places = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
         scores = self.logits(hidden) + self.network.copied(hidden, fits(window, self.spelling).to(hidden.dtype))
-        must_read = torch.tensor([pointer.must_read for pointer in pointers], device=self.device)
-        scores = scores.masked_fill(must_read[:, None] & self.unprinted, float("-inf"))
-        row, cell = torch.tensor(looked, device=self.device).T
+        for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
+            if pointer.must_read:
+                scores[index, self.unprinted] = float("-inf")
+            elif token in self.stop_token_ids and pointer.refuses_to_end():
+                scores[index, list(self.stop_token_ids)] = float("-inf")
+                places[index] = pointer.resume()
+        row, cell = torch.tensor(places, device=self.device).T
         return scores, text_positions(counts, row, cell)
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:

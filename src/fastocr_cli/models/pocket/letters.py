@@ -28,6 +28,9 @@ NEIGHBOURS = [(up, left) for up in (1, 0, -1) for left in (1, 0, -1) if (up, lef
 TWO = 1.85
 """Probabilities of the same letter in neighbouring half cells that make two of them."""
 
+OWN_TRUST = 2.0
+"""How much more than the trunk a page is believed that names its characters itself."""
+
 MARKS = frozenset("#`*$-\\{}^_|")
 """Tokens of these alone are Markdown or LaTeX far more often than print: they are never compared."""
 

@@ -11,7 +11,7 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextMod
 
 from fastocr_cli.models.pocket.cells import CELL
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import Letters, letters_of
+from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, letters_of
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import Vision, inked
 
@@ -77,7 +77,9 @@ class PocketNetwork(nn.Module):
         embeds = torch.cat([start, sight.tokens[0] + self.place(row, cell), end])
         end_position = text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)
         positions = torch.cat([nowhere, visual_positions(row, cell), end_position], 1)
-        return embeds, positions, letters_of(sight.classes, self.config.token_height // CELL)
+        letters = letters_of(sight.classes, self.config.token_height // CELL)
+        letters.scores *= 1 if cells is None else OWN_TRUST
+        return embeds, positions, letters
 
     def grid(self, pixels: Tensor) -> tuple[int, int]:
         """Rows and columns of visual tokens of pages of this size."""

@@ -16,12 +16,16 @@ ONWARD, AGAIN = 1.5, 6.0
 """Nats for the letter after the last token, and against letters that were read."""
 
 PATIENCE = 16
-"""Blanks and marks in a row, table tags apart, while a letter waits to be read: from there on it must be."""
+"""Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
+
+LEFT, MIN_LEFT, MAX_REFUSALS = 0.15, 120, 8
+"""Share and number of unread letters with which a page is not at its end yet (running heads and page numbers are
+left out), and how often it is told so: a photograph may look like letters."""
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
 
-ALIKE = -1.5
+ALIKE = -2.0
 """Mean nats a letter of a token that counts as read off the page."""
 
 
@@ -39,13 +43,15 @@ class Pointer(Reading):
         self.scores[:num, :NOTHING] = letters.scores[0, :num].float().cpu().numpy()
         self.scores[:, NOTHING] = 0
         self.read = np.zeros(num, bool)
-        self.onward = self.idle = 0
+        self.onward = self.idle = self.refusals = 0
         self.at = num  # a letter, or behind the last one
 
     def look(self, row: NDArray[np.float32], cell: NDArray[np.float32]) -> tuple[int, int]:
         """Go to the likeliest place of the next token, by log probabilities of rows and cells; gives row and cell."""
         num = len(self.read)
         self.at = num
+        if self.must_read:
+            return self.resume()
         if num:
             likely = row[self.row[:num]] + cell[self.cell] - AGAIN * self.read
             if self.onward < num:
@@ -56,6 +62,28 @@ class Pointer(Reading):
                 return int(self.row[best]), int(self.cell[best])
         return int(row.argmax()), int(cell.argmax())
 
+    def resume(self) -> tuple[int, int]:
+        """Go to the next letter that was not read, or to the first one; gives row and cell."""
+        unread = np.flatnonzero(~self.read)
+        later = unread[unread >= self.onward]
+        self.at = int(later[0] if len(later) else unread[0])
+        return int(self.row[self.at]), int(self.cell[self.at])
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether much more is unread than a running head and a page number."""
+        return len(self.read) - int(self.read.sum()) >= max(MIN_LEFT, LEFT * len(self.read))
+
+    def refuses_to_end(self) -> bool:
+        """Whether the page must not end yet; counts the times."""
+        refused = self.is_unfinished and self.refusals < MAX_REFUSALS
+        self.refusals += refused
+        return refused
+
+    def warnings(self) -> tuple[str, ...]:
+        share = 1 - self.read.mean() if self.is_unfinished else 0
+        return (f"About {share:.0%} of the letters on the page were not written.",) if share else ()
+
     def window(self) -> Tensor:
         """What is printed from here to the end of the line: (MAX_LETTERS, classes + 1), as `letters.windows`."""
         here = slice(self.at, self.at + MAX_LETTERS)
@@ -65,22 +93,26 @@ class Pointer(Reading):
 
     @property
     def must_read(self) -> bool:
-        """Whether the next token has to be printed."""
-        return self.idle >= PATIENCE and self.at < len(self.read)
+        """Whether it has lost its way, and the next token has to be one that is printed further on."""
+        return self.idle >= PATIENCE and not self.read[self.onward :].all()
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         spelled = self.spelling[token]
         spelled = spelled[spelled != NOTHING]
-        self.idle = 0 if len(spelled) or token in self.tags else self.idle + 1
-        if not len(spelled) or self.at >= len(self.read):
+        nowhere = self.at >= len(self.read)
+        if token in self.tags:
+            self.idle = 0
+        elif nowhere or not len(spelled):
+            self.idle += 1
+        if nowhere or not len(spelled):
             return
         starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(spelled)]
         alike = [self.scores[np.arange(start, start + len(spelled)), spelled].mean() for start in starts]
         if alike and max(alike) > ALIKE:
             start = starts[int(np.argmax(alike))]
-            self.onward = start + len(spelled)
+            self.onward, self.idle = start + len(spelled), 0
             self.read[start : self.onward] = True
         else:
             self.read[self.at] = True
-            self.onward = len(self.read)
+            self.onward = self.at + 1
