@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import Letters, fits, letters_of, nearest, spellings, windows
+from fastocr_cli.models.pocket.letters import Letters, fits, letters_of, nearest, spellings, windows, without_marks
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import inked
@@ -85,7 +85,8 @@ class Trainee(nn.Module):
         self, config: PocketConfig, tokenizer: Tokenizer, encoder_only: bool = False, frozen_trunk: bool = False
     ) -> None:
         super().__init__()
-        self.register_buffer("spelling", spellings(tokenizer, config.vocab_size), persistent=False)
+        spelling = without_marks(spellings(tokenizer, config.vocab_size))
+        self.register_buffer("spelling", spelling, persistent=False)
         self.encoder_only = encoder_only
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

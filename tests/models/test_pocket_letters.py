@@ -19,6 +19,7 @@ from fastocr_cli.models.pocket.letters import (
     nearest,
     spellings,
     windows,
+    without_marks,
 )
 from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 
@@ -54,7 +55,12 @@ def read(letters: Letters) -> str:
 
 
 def pointer_on(lines: list[str], spelling: Tensor) -> Pointer:
-    return Pointer(letters_of(a_page(lines), 2), spelling.numpy(), frozenset())
+    return begun(letters_of(a_page(lines), 2), spelling)
+
+
+def begun(letters: Letters, spelling: Tensor, tags: frozenset[int] = frozenset()) -> Pointer:
+    unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
+    return Pointer(letters, spelling.numpy(), frozenset(unprinted), tags)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -92,9 +98,13 @@ def test_a_page_without_letters_has_none() -> None:
 
 
 def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, spelling: Tensor) -> None:
-    the, cell, mark = (tokenizer.token_to_id(token) for token in ("Ġthe", "</td><td>", "#"))
+    the, cell, mark, call = (tokenizer.token_to_id(token) for token in ("Ġthe", "</td><td>", "#", "()"))
     assert spelling[the].tolist() == [*(CLASS_OF[char] for char in "the"), *[NOTHING] * (MAX_LETTERS - 3)]
-    assert (spelling[[cell, mark]] == NOTHING).all()
+    assert (spelling[cell] == NOTHING).all()
+    assert spelling[mark, 0] == CLASS_OF["#"]
+    compared = without_marks(spelling)
+    assert (compared[mark] == NOTHING).all()
+    assert torch.equal(compared[[the, call]], spelling[[the, call]])
 
 
 def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Tokenizer, spelling: Tensor) -> None:
@@ -141,6 +151,26 @@ def test_what_was_read_is_not_read_again_while_more_is_near(tokenizer: Tokenizer
     assert pointer.read.all()
 
 
+def test_within_a_word_it_goes_on_where_the_last_token_ended(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(LINES, spelling)
+    at(pointer, 1, 1)
+    pointer.wrote(tokenizer.token_to_id("Ġthe"))
+    assert at(pointer, 1, 6) == (1, 5)  # the head is a letter too far
+    assert at(pointer, 3, 1) == (3, 1)  # the next line is another matter
+
+
+def test_marks_and_bullets_that_are_printed_count_as_read(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["• a_b"], spelling)
+    for token, cell, num_read in (("-", 1, 1), ("Ġa", 3, 2), ("_", 4, 3), ("b", 5, 4)):
+        at(pointer, 1, cell)
+        pointer.wrote(tokenizer.token_to_id(token))
+        assert pointer.read.sum() == num_read
+    pointer = pointer_on(["ab"], spelling)
+    at(pointer, 1, 1)
+    pointer.wrote(tokenizer.token_to_id("#"))  # a heading: the mark is not printed
+    assert not pointer.read.any()
+
+
 def test_a_wrong_word_leaves_the_rest_unread(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
     at(pointer, 1, 1)
@@ -164,7 +194,7 @@ def test_after_many_blanks_it_goes_on_with_the_next_letter(tokenizer: Tokenizer,
 
 def test_table_tags_are_not_blanks(tokenizer: Tokenizer, spelling: Tensor) -> None:
     tag = tokenizer.token_to_id("</td><td>")
-    pointer = Pointer(letters_of(a_page(LINES), 2), spelling.numpy(), frozenset({tag}))
+    pointer = begun(letters_of(a_page(LINES), 2), spelling, frozenset({tag}))
     for _ in range(2 * PATIENCE):
         at(pointer, 1, 1)
         pointer.wrote(tag)
@@ -176,7 +206,7 @@ def test_a_page_does_not_end_while_much_is_unread(tokenizer: Tokenizer, spelling
     assert not pointer.refuses_to_end()  # a few words, as in a running head
     num_rows = MIN_LEFT // 14 + 1
     classes = a_page(["a" * 14]).repeat(1, num_rows, 1, 1, 1)
-    pointer = Pointer(letters_of(classes, 2), spelling.numpy(), frozenset())
+    pointer = begun(letters_of(classes, 2), spelling)
     assert [pointer.refuses_to_end() for _ in range(MAX_REFUSALS + 1)] == [True] * MAX_REFUSALS + [False]
     assert pointer.warnings() == ("About 100% of the letters on the page were not written.",)
     pointer.refusals = 0

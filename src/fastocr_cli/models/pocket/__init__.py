@@ -25,7 +25,7 @@ from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import NOTHING, fits, spellings
+from fastocr_cli.models.pocket.letters import NOTHING, fits, spellings, without_marks
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_of, text_positions
 from fastocr_cli.models.pocket.pointer import Pointer
@@ -54,7 +54,8 @@ class Model(VisionModel):
         self.stop_token_ids = frozenset({config.eos_token_id})
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
-        self.spelling = spellings(tokenizer, config.vocab_size).to(self.device)
+        self.letters = spellings(tokenizer, config.vocab_size)
+        self.spelling = without_marks(self.letters).to(self.device)
         self.unprinted = self.spelling[:, 0] == NOTHING
         self.unprinted[list(self.stop_token_ids)] = False
 
@@ -82,7 +83,8 @@ class Model(VisionModel):
         return Prompt(embeds, places, is_visual, next_position=1, memory=letters)
 
     def begin(self, prompt: Prompt) -> Pointer:
-        return Pointer(prompt.memory, self.spelling.cpu().numpy(), self.tags)
+        unprinted = frozenset(self.unprinted.nonzero()[:, 0].tolist())
+        return Pointer(prompt.memory, self.letters.numpy(), unprinted, self.tags)
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         """A token stands where the network says it was printed, and is copied from there if the network trusts it."""

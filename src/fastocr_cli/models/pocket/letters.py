@@ -32,7 +32,7 @@ OWN_TRUST = 2.0
 """How much more than the trunk a page is believed that names its characters itself."""
 
 MARKS = frozenset("#`*$-\\{}^_|")
-"""Tokens of these alone are Markdown or LaTeX far more often than print: they are never compared."""
+"""Tokens of these alone are Markdown or LaTeX more often than print."""
 
 
 @dataclass
@@ -87,16 +87,22 @@ def _in_order(found: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
 def spellings(tokenizer: Tokenizer, vocab_size: int) -> Tensor:
     """The classes of each token's letters, (vocab_size, MAX_LETTERS), after the last one NOTHING.
 
-    Tokens that print nothing (tags, commands, marks, blanks, single bytes of a character) have no letters.
+    Tokens that print nothing (tags, commands, blanks, single bytes of a character) have no letters.
     """
     table = torch.full((vocab_size, MAX_LETTERS), NOTHING)
     unprinted = set(tokenizer.get_added_tokens_decoder())
     for token in range(tokenizer.get_vocab_size()):
         text = tokenizer.decode([token]).strip()
-        if token not in unprinted and "\ufffd" not in text and not MARKS.issuperset(text):
+        if token not in unprinted and "\ufffd" not in text:
             classes = [CLASS_OF.get(char, 0) for char in text[:MAX_LETTERS]]
             table[token, : len(classes)] = torch.tensor(classes, dtype=torch.long)
     return table
+
+
+def without_marks(spelling: Tensor) -> Tensor:
+    """The same, with no letters for tokens of marks alone: whether these are printed the page does not tell."""
+    marks = torch.tensor([*(CLASS_OF[mark] for mark in sorted(MARKS)), NOTHING], device=spelling.device)
+    return spelling.masked_fill(torch.isin(spelling, marks).all(-1, keepdim=True), NOTHING)
 
 
 def windows(letters: Letters, start: Tensor) -> Tensor:

@@ -12,8 +12,12 @@ from torch import Tensor
 from fastocr_cli.models.base import Reading
 from fastocr_cli.models.pocket.letters import LEAST_LETTER, MAX_LETTERS, NOTHING, Letters
 
-ONWARD, AGAIN = 1.5, 6.0
-"""Nats for the letter after the last token, and against letters that were read."""
+ONWARD, AGAIN, SNAP = 1.5, 6.0, 2
+"""Nats for the letter after the last token, nats against letters that were read, and how many letters aside the place
+head may be: within a word it is one too early or too late at times."""
+
+ASCII = 94
+"""Classes up to here are ASCII. Other characters have no token of their own, and a bullet is written as a hyphen."""
 
 PATIENCE = 16
 """Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
@@ -32,9 +36,18 @@ ALIKE = -2.0
 class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
-    def __init__(self, letters: Letters, spelling: NDArray[np.int64], tags: frozenset[int]) -> None:
-        """Letters of one page (batch 1), the classes of every token's letters (vocabulary, MAX_LETTERS), table tags."""
-        self.spelling, self.tags = spelling, tags
+    def __init__(
+        self, letters: Letters, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int]
+    ) -> None:
+        """Begin to read a page.
+
+        Args:
+            letters: of one page (batch 1).
+            spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
+            unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
+            tags: the table tags.
+        """
+        self.spelling, self.unprinted, self.tags = spelling, unprinted, tags
         num = int((letters.row[0] >= 0).sum())
         self.row = np.full(num + MAX_LETTERS, -1)
         self.row[:num] = letters.row[0, :num].cpu().numpy()
@@ -58,8 +71,9 @@ class Pointer(Reading):
                 likely[self.onward] += ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
-                self.at = best
-                return int(self.row[best]), int(self.cell[best])
+                beside = abs(best - self.onward) <= SNAP and self.row[best] == self.row[self.onward]
+                self.at = self.onward if beside and not self.read[self.onward] else best
+                return int(self.row[self.at]), int(self.cell[self.at])
         return int(row.argmax()), int(cell.argmax())
 
     def resume(self) -> tuple[int, int]:
@@ -100,19 +114,19 @@ class Pointer(Reading):
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         spelled = self.spelling[token]
         spelled = spelled[spelled != NOTHING]
-        nowhere = self.at >= len(self.read)
-        if token in self.tags:
-            self.idle = 0
-        elif nowhere or not len(spelled):
-            self.idle += 1
-        if nowhere or not len(spelled):
+        nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
+        self.idle = 0 if token in self.tags else self.idle + (nowhere or unprinted)
+        if nowhere:
             return
-        starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(spelled)]
-        alike = [self.scores[np.arange(start, start + len(spelled)), spelled].mean() for start in starts]
-        if alike and max(alike) > ALIKE:
-            start = starts[int(np.argmax(alike))]
+        start = self._start_of(spelled) if len(spelled) else None
+        if start is not None:
             self.onward, self.idle = start + len(spelled), 0
             self.read[start : self.onward] = True
-        else:
-            self.read[self.at] = True
-            self.onward = self.at + 1
+        elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
+            self.read[self.at], self.onward = True, self.at + 1
+
+    def _start_of(self, spelled: NDArray[np.int64]) -> int | None:
+        """Where these letters stand on the page, one or two aside at most, or None."""
+        starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(spelled)]
+        alike = [self.scores[np.arange(start, start + len(spelled)), spelled].mean() for start in starts]
+        return starts[int(np.argmax(alike))] if alike and max(alike) > ALIKE else None
