@@ -9,7 +9,16 @@ from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import Letters, fits, letters_of, nearest, spellings, windows, without_marks
+from fastocr_cli.models.pocket.letters import (
+    Letters,
+    blanks,
+    fits,
+    letters_of,
+    nearest,
+    spellings,
+    windows,
+    without_marks,
+)
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import inked
@@ -80,13 +89,18 @@ class Trainee(nn.Module):
     """
 
     spelling: Tensor
+    signs: Tensor
+    ends: Tensor
 
     def __init__(
         self, config: PocketConfig, tokenizer: Tokenizer, encoder_only: bool = False, frozen_trunk: bool = False
     ) -> None:
         super().__init__()
         spelling = without_marks(spellings(tokenizer, config.vocab_size))
+        signs, ends = blanks(tokenizer, spelling)
         self.register_buffer("spelling", spelling, persistent=False)
+        self.register_buffer("signs", signs, persistent=False)
+        self.register_buffer("ends", ends, persistent=False)
         self.encoder_only = encoder_only
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -186,9 +200,13 @@ class Trainee(nn.Module):
         with torch.no_grad():
             start = nearest(outputs.letters, row, half)
             aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)
-            start = torch.where(aside & (start > 0), start + torch.randint_like(start, 2) * 2 - 1, start)
+            moved = (start + torch.randint_like(start, 2) * 2 - 1).clamp(0, outputs.letters.row.shape[1] - 1)
+            start = torch.where(aside & (start >= 0), moved, start)
             fit = fits(windows(outputs.letters, start), self.spelling)
-        return self.logits(outputs.hidden) + self.network.copied(outputs.hidden, fit).float()
+        space = self.network.spaces(outputs.letters).float().gather(1, start.clamp(min=0))
+        space = space.masked_fill((start < 0) | self.ends[batch.inputs], 0)
+        copied = self.network.copied(outputs.hidden, fit).float()
+        return self.logits(outputs.hidden) + copied + space[..., None] * self.signs
 
 
 def keep(inked: Tensor) -> Tensor:

@@ -8,12 +8,16 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, cell_grid
+from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid
 from fastocr_cli.models.pocket.letters import (
+    AROUND,
     LEAST_TOKEN,
     MAX_LETTERS,
     NOTHING,
+    WIDE,
     Letters,
+    Spaces,
+    blanks,
     fits,
     letters_of,
     nearest,
@@ -22,6 +26,7 @@ from fastocr_cli.models.pocket.letters import (
     without_marks,
 )
 from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.pages import Character
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +65,7 @@ def pointer_on(lines: list[str], spelling: Tensor) -> Pointer:
 
 def begun(letters: Letters, spelling: Tensor, tags: frozenset[int] = frozenset()) -> Pointer:
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
-    return Pointer(letters, spelling.numpy(), frozenset(unprinted), tags)
+    return Pointer(letters, torch.zeros(letters.row.shape), spelling.numpy(), frozenset(unprinted), tags)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -120,6 +125,42 @@ def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Toke
     assert fits(windows(letters, torch.tensor([[6]])), crossing) < 0
     assert (fit[2] <= 0).all()
     assert fit.min() >= LEAST_TOKEN
+
+
+def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    signs, ends = blanks(tokenizer, without_marks(spelling))
+    tokens = {name: tokenizer.token_to_id(name) for name in ("Ġthe", "the", "Ġ", "Ċ", "#", "</td><td>")}
+    assert [signs[i].item() for i in tokens.values()] == [0.5, -0.5, 0.5, 0, 0, 0]
+    assert [ends[i].item() for i in tokens.values()] == [False, False, True, True, False, False]
+
+
+def test_gaps_are_those_within_a_line() -> None:
+    gaps = letters_of(a_page(LINES), 2).gaps()[0]
+    assert gaps[:, AROUND].tolist() == [WIDE, 2, 2, 4, 2, 2, 4, 2, 2, WIDE, 2, 4, 2, 2, 4, 2, 2]
+    assert gaps[4].tolist() == [2, 2, 4, 2, 2, 4, 2]
+    assert gaps[0].tolist() == [WIDE] * 4 + [2, 2, 4]
+
+
+def test_spaces_can_be_learnt_from_gaps() -> None:
+    torch.manual_seed(0)
+    letters, spaces = letters_of(a_page(LINES), 2), Spaces()
+    assert not spaces(letters).any()  # nothing is claimed before training
+    truth = (letters.gaps()[0, :, AROUND] == 4).float()
+    optimizer = torch.optim.Adam(spaces.parameters(), 0.05)
+    for _ in range(30):
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(spaces(letters)[0], truth)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert ((spaces(letters)[0] > 0) == (truth > 0)).all()
+
+
+def test_a_page_says_where_its_blanks_are() -> None:
+    said = [Character("a", 10, 18), Character("b", 18, 18, False), Character("c", 34, 18, True)]
+    grid = blank_grid(said, 96, 120, 16)
+    assert grid.shape == (6, 30)
+    assert (grid[1, 2], grid[1, 4], grid[1, 8]) == (0, -1, 1)
+    assert np.count_nonzero(grid) == 2
 
 
 def test_the_nearest_letter_of_the_row() -> None:

@@ -53,6 +53,14 @@ def test_plain_text_is_known(tmp_path: Path, font: str, size: int) -> None:
     assert layer(tmp_path, write(SIXTY_WORDS, fontname=font, fontsize=size)) == TRUTH
 
 
+@pytest.mark.parametrize("font", ["helv", "tiro", "cour"])
+@pytest.mark.parametrize("size", [6, 9, 13])
+def test_blanks_are_where_they_are_printed(tmp_path: Path, font: str, size: int) -> None:
+    page = draw(pdf(tmp_path / "a.pdf", write(SIXTY_WORDS, fontname=font, fontsize=size)), characters=True)
+    before = {True: " ", False: "", None: "\n"}
+    assert "".join(before[c.blank] + c.char for c in page.characters or ()) == "\n" + SIXTY_WORDS
+
+
 def test_places_are_those_of_training(tmp_path: Path) -> None:
     path = pdf(tmp_path / "a.pdf", write("il", y=100, x=72, fontsize=12))
     width = pymupdf.get_text_length("i", fontsize=12)

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -118,6 +119,21 @@ def test_characters_alone_are_read_as_beside_a_picture_that_agrees(batch: Batch)
     assert alone.scores is None
     assert torch.equal(alone.classes.argmax(-1).permute(0, 3, 1, 2), batch.cells)
     assert torch.allclose(alone.tokens, vision.words(vision.letters(alone.classes.float()), kept), atol=1e-5)
+
+
+def test_reading_a_letter_aside_stays_on_the_page(
+    config: Config, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Trainer(config).model.train()
+    places = torch.nn.functional.pad(batch.places[:, :-1], (1, 0), value=-1)
+    outputs = model(batch, batch.cells, batch.inputs, places, None, False)
+    assert outputs.letters is not None
+    width, last = 2 * batch.num_cells, (outputs.letters.row >= 0).sum(1, keepdim=True) - 1
+    row, half = outputs.letters.row.gather(1, last), outputs.letters.half.gather(1, last)
+    batch = replace(batch, halves=(row * width + half).expand_as(batch.halves))
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))  # all of them aside ...
+    monkeypatch.setattr(torch, "randint_like", lambda like, _: torch.ones_like(like))  # ... to the right
+    assert model.copying_logits(outputs, batch).isfinite().all()
 
 
 def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:

@@ -28,6 +28,8 @@ MIN_CONTRAST = 14.0
 """Grey levels between a glyph's ink and its ground."""
 MIN_EM = 3.0
 """Pixels. What is printed smaller than this is dust to a reader."""
+MIN_BLANK = 0.12
+"""Em. Narrow blanks of justified lines are a sixth wide; kerned and spaced letters lie closer."""
 MAX_CONTESTED_SHARE = 0.25
 """Of a line. Stray overlaps in formulas stay below."""
 MAX_UNMAPPED_SHARE = 0.2
@@ -60,7 +62,17 @@ def visible_characters(layer: TextLayer, image: Image) -> tuple[Character, ...] 
     visible = _believed(visible, drawn, layer.ink)
     if not visible or not _explains(visible, layer, image):
         return None
-    return tuple(Character(glyph.char, glyph.x, glyph.y) for glyph in visible)
+    return tuple(
+        Character(glyph.char, glyph.x, glyph.y, _after_blank(before, glyph))
+        for before, glyph in zip([None, *visible], visible, strict=False)
+    )
+
+
+def _after_blank(before: Glyph | None, glyph: Glyph) -> bool | None:
+    """Whether a blank is printed between two glyphs of a line; None where they are of two, or not upright."""
+    if before is None or before.line != glyph.line or glyph.direction != (1.0, 0.0):
+        return None
+    return glyph.box[0] - before.box[2] > MIN_BLANK * glyph.size
 
 
 def _believed(visible: list[Glyph], drawn: list[Glyph], ink: NDArray[np.uint8]) -> list[Glyph]:

@@ -55,6 +55,8 @@ class Character(NamedTuple):
     """Centre of the glyph."""
     y: float
     """0.3 em above the baseline: about the middle of a lower-case letter."""
+    blank: bool | None = None
+    """Whether a blank is printed before it; None where it begins a line."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from fastocr_cli.markdown import Reply
 from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import Prompt, Reading, VisionModel
-from fastocr_cli.models.pocket.cells import cell_grid
+from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import NOTHING, fits, spellings, without_marks
+from fastocr_cli.models.pocket.letters import NOTHING, OWN_SPACE, Letters, blanks, fits, spellings, without_marks
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_of, text_positions
 from fastocr_cli.models.pocket.pointer import Pointer
@@ -56,6 +56,8 @@ class Model(VisionModel):
         self.free_token_ids = self.tags | repeatable(tokenizer)
         self.letters = spellings(tokenizer, config.vocab_size)
         self.spelling = without_marks(self.letters).to(self.device)
+        signs, ends = blanks(tokenizer, self.spelling.cpu())
+        self.signs, self.ends = signs.to(self.device), frozenset(ends.nonzero()[:, 0].tolist())
         self.unprinted = self.spelling[:, 0] == NOTHING
         self.unprinted[list(self.stop_token_ids)] = False
 
@@ -80,11 +82,13 @@ class Model(VisionModel):
         embeds, places, letters = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
-        return Prompt(embeds, places, is_visual, next_position=1, memory=letters)
+        memory = letters, self._spaces(letters, page.characters, pixels)
+        return Prompt(embeds, places, is_visual, next_position=1, memory=memory)
 
     def begin(self, prompt: Prompt) -> Pointer:
         unprinted = frozenset(self.unprinted.nonzero()[:, 0].tolist())
-        return Pointer(prompt.memory, self.letters.numpy(), unprinted, self.tags)
+        letters, space = prompt.memory
+        return Pointer(letters, space, self.letters.numpy(), unprinted, self.tags)
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         """A token stands where the network says it was printed, and is copied from there if the network trusts it."""
@@ -93,6 +97,8 @@ class Model(VisionModel):
         places = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
         scores = self.logits(hidden) + self.network.copied(hidden, fits(window, self.spelling).to(hidden.dtype))
+        spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
+        scores = scores + hidden.new_tensor(spaces)[:, None] * self.signs.to(hidden.dtype)
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if pointer.must_read:
                 scores[index, self.unprinted] = float("-inf")
@@ -117,6 +123,16 @@ class Model(VisionModel):
         if characters is None:
             return None
         return torch.from_numpy(cell_grid(characters, *pixels.shape[-2:]))[None].to(self.device)
+
+    def _spaces(self, letters: Letters, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor:
+        """The logit of a blank before each letter, (1, letters): as the page says, else as it looks."""
+        seen: Tensor = self.network.spaces(letters)
+        if characters is None:
+            return seen
+        height, width = pixels.shape[-2:]
+        grid = blank_grid(characters, height, width, self.network.config.token_height)
+        said = torch.from_numpy(grid).to(seen)[letters.row, letters.half]
+        return torch.where(said == 0, seen, OWN_SPACE * said)
 
     def detokenize(self, ids: list[int]) -> str:
         text: str = self.tokenizer.decode(ids, skip_special_tokens=False)

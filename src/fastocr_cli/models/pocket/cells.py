@@ -4,8 +4,11 @@ Knows where a character lies; does not know where it came from.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+
+from fastocr_cli.pages import Character
 
 CELL = 8
 """Pixels of a cell's side: the stride of the encoder's trunk."""
@@ -17,21 +20,36 @@ CLASS_OF = {char: index + 1 for index, char in enumerate(CHARACTERS)}
 NUM_CLASSES = len(CHARACTERS) + 1
 
 
-def cell_grid(characters: Iterable[tuple[str, float, float]], height: int, width: int) -> np.ndarray:
+def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) -> np.ndarray:
     """Lay characters on the grid.
 
     Args:
-        characters: (char, x, y) with the centre in pixels.
+        characters: (char, x, y, ...) with the centre in pixels.
         height, width: of the picture, in pixels; multiples of 8.
 
     Returns:
         int64 (2, height / 8, width / 8): the class whose centre lies in the left and in the right half of a cell.
     """
     grid = np.zeros((2, height // CELL, width // CELL), np.int64)
-    for char, x, y in characters:
+    for char, x, y, *_ in characters:
         column, row = int(x // (CELL // 2)), int(y // CELL)
         if 0 <= row < grid.shape[1]:
             _lay(grid[:, row], column, CLASS_OF.get(char, 0))
+    return grid
+
+
+def blank_grid(characters: Iterable[Character], height: int, width: int, token_height: int) -> np.ndarray:
+    """Where a page says itself whether a blank is printed before a letter.
+
+    Returns:
+        int8 (height / token_height, width / 4): for the letter in each half cell 1 after a blank, -1 after a letter,
+        0 for unknown.
+    """
+    grid = np.zeros((height // token_height, width // (CELL // 2)), np.int8)
+    for _, x, y, blank in characters:
+        row, half = int(y // token_height), int(x // (CELL // 2))
+        if blank is not None and 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1] and not grid[row, half]:
+            grid[row, half] = 1 if blank else -1
     return grid
 
 

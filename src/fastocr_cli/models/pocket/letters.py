@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CLASS_OF, NUM_CLASSES
 
@@ -31,6 +31,12 @@ TWO = 1.85
 OWN_TRUST = 2.0
 """How much more than the trunk a page is believed that names its characters itself."""
 
+OWN_SPACE = 8.0
+"""The logit of a blank where the page says itself that there is one."""
+
+AROUND, WIDE = 3, 16
+"""Letters to both sides whose gaps tell how wide the print is, and the widest gap in half cells."""
+
 MARKS = frozenset("#`*$-\\{}^_|")
 """Tokens of these alone are Markdown or LaTeX more often than print."""
 
@@ -45,6 +51,36 @@ class Letters:
     """(batch, letters): the column of half cells."""
     scores: Tensor
     """(batch, letters, classes): log probabilities."""
+
+    def gaps(self) -> Tensor:
+        """Half cells from each letter to the one before and to its neighbours' ones, (batch, letters, 2 * AROUND + 1).
+
+        At most WIDE, which also stands for the beginning of a line.
+        """
+        gap = (self.half - self.half.roll(1, 1)).clamp(max=WIDE)
+        begins = self.row != self.row.roll(1, 1)
+        begins[:, 0] = True
+        gap = torch.where(begins, WIDE, gap).float()
+        return F.pad(gap, (AROUND, AROUND), value=WIDE).unfold(1, 2 * AROUND + 1, 1)
+
+
+class Spaces(nn.Module):
+    """Tells from gaps and shapes whether a blank is printed before each letter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.after = nn.Embedding(NUM_CLASSES, 8), nn.Embedding(NUM_CLASSES, 8)
+        self.hidden, self.out = nn.Linear(2 * AROUND + 1 + 16, 32), nn.Linear(32, 1)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, letters: Letters) -> Tensor:
+        """The logit of a blank, (batch, letters)."""
+        classes = letters.scores.argmax(-1)
+        gaps = letters.gaps().to(self.out.weight.dtype) / 4
+        seen = [gaps, self.before(classes.roll(1, 1)), self.after(classes)]
+        logit: Tensor = self.out(F.gelu(self.hidden(torch.cat(seen, -1))))[..., 0]
+        return logit
 
 
 def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
@@ -103,6 +139,22 @@ def without_marks(spelling: Tensor) -> Tensor:
     """The same, with no letters for tokens of marks alone: whether these are printed the page does not tell."""
     marks = torch.tensor([*(CLASS_OF[mark] for mark in sorted(MARKS)), NOTHING], device=spelling.device)
     return spelling.masked_fill(torch.isin(spelling, marks).all(-1, keepdim=True), NOTHING)
+
+
+def blanks(tokenizer: Tokenizer, spelling: Tensor) -> tuple[Tensor, Tensor]:
+    """Which tokens begin with a blank and which do not, and after which neither matters.
+
+    Returns:
+        (vocabulary,): 0.5 for tokens with letters after a blank and for the blank alone, -0.5 for letters without,
+        0 for what prints nothing; and bool (vocabulary,): the token ends with a blank or a line.
+    """
+    signs, ends = torch.zeros(len(spelling)), torch.zeros(len(spelling), dtype=torch.bool)
+    for token in range(tokenizer.get_vocab_size()):
+        text = tokenizer.decode([token])
+        if spelling[token, 0] != NOTHING or text == " ":
+            signs[token] = 0.5 if text.startswith(" ") else -0.5
+        ends[token] = text[-1:].isspace()
+    return signs, ends
 
 
 def windows(letters: Letters, start: Tensor) -> Tensor:

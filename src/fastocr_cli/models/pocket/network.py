@@ -11,7 +11,7 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextMod
 
 from fastocr_cli.models.pocket.cells import CELL
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, letters_of
+from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, Spaces, letters_of
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import Vision, inked
 
@@ -26,6 +26,7 @@ class PocketNetwork(nn.Module):
         self.vis = Vision(config)
         self.next_place = nn.Linear(config.hidden_size, 2 * config.hidden_size)
         self.copy = nn.Linear(config.hidden_size, 1)
+        self.spaces = Spaces()
         nn.init.normal_(self.lm.embed_tokens.weight, std=0.02)
 
     def embed(self, ids: Tensor) -> Tensor:

@@ -37,12 +37,18 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, letters: Letters, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int]
+        self,
+        letters: Letters,
+        space: Tensor,
+        spelling: NDArray[np.int64],
+        unprinted: frozenset[int],
+        tags: frozenset[int],
     ) -> None:
         """Begin to read a page.
 
         Args:
             letters: of one page (batch 1).
+            space: the logit of a blank before each, (1, letters).
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: the table tags.
@@ -55,6 +61,8 @@ class Pointer(Reading):
         self.scores = np.full((num + MAX_LETTERS, NOTHING + 1), LEAST_LETTER, np.float32)
         self.scores[:num, :NOTHING] = letters.scores[0, :num].float().cpu().numpy()
         self.scores[:, NOTHING] = 0
+        self.spaces = np.append(space[0, :num].float().cpu().numpy(), np.float32(0))
+        self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
         self.onward = self.idle = self.refusals = 0
         self.at = num  # a letter, or behind the last one
@@ -106,12 +114,18 @@ class Pointer(Reading):
         return torch.from_numpy(window)
 
     @property
+    def space(self) -> float:
+        """The logit of a blank before this letter, 0 nowhere."""
+        return float(self.spaces[self.at])
+
+    @property
     def must_read(self) -> bool:
         """Whether it has lost its way, and the next token has to be one that is printed further on."""
         return self.idle >= PATIENCE and not self.read[self.onward :].all()
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
+        self.last = token
         spelled = self.spelling[token]
         spelled = spelled[spelled != NOTHING]
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
