@@ -33,7 +33,7 @@ Texts = dict[Path, str]  # of each page's file
 def truths(folder: Path, exclude: str | None) -> dict[Path, str]:
     """The truth of every page that has one; a YAML head is not part of it."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.resolve().rglob("*")):
         truth = path.with_suffix(".md")
         if path.suffix in ENDINGS and truth.exists() and not (exclude and exclude in path.name):
             text = truth.read_text()

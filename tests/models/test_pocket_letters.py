@@ -212,6 +212,15 @@ def test_marks_and_bullets_that_are_printed_count_as_read(tokenizer: Tokenizer, 
     assert not pointer.read.any()
 
 
+def test_a_printed_mark_is_to_be_written(spelling: Tensor) -> None:
+    pointer = pointer_on(["a *b-c"], spelling)
+    found = []
+    for letter in range(len(pointer.read) + 1):
+        pointer.at = letter
+        found.append(pointer.at_mark)
+    assert found == [False, True, False, False, False, False]  # a hyphen may be a minus sign; the last is nowhere
+
+
 def test_a_wrong_word_leaves_the_rest_unread(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
     at(pointer, 1, 1)

@@ -96,7 +96,10 @@ class Model(VisionModel):
         rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
         places = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
-        scores = self.logits(hidden) + self.network.copied(hidden, fits(window, self.spelling).to(hidden.dtype))
+        fit = fits(window, self.spelling)
+        for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
+            fit[index] = fits(window[index], self.letters.to(self.device))
+        scores = self.logits(hidden) + self.network.copied(hidden, fit.to(hidden.dtype))
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
         scores = scores + hidden.new_tensor(spaces)[:, None] * self.signs.to(hidden.dtype)
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):

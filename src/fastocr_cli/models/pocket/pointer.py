@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Reading
-from fastocr_cli.models.pocket.letters import LEAST_LETTER, MAX_LETTERS, NOTHING, Letters
+from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.letters import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, Letters
 
 ONWARD, AGAIN, SNAP = 1.5, 6.0, 2
 """Nats for the letter after the last token, nats against letters that were read, and how many letters aside the place
@@ -28,6 +29,9 @@ left out), and how often it is told so: a photograph may look like letters."""
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
+
+PRINTED_MARKS = MARKS - {"-"}
+"""Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX."""
 
 ALIKE = -2.0
 """Mean nats a letter of a token that counts as read off the page."""
@@ -112,6 +116,11 @@ class Pointer(Reading):
         window = self.scores[here].copy()
         window[self.row[here] != self.row[self.at], :NOTHING] = LEAST_LETTER
         return torch.from_numpy(window)
+
+    @property
+    def at_mark(self) -> bool:
+        """Whether what is printed here is a mark itself: then marks are as good as letters."""
+        return self.at < len(self.read) and CHARACTERS[int(self.scores[self.at, 1:NOTHING].argmax())] in PRINTED_MARKS
 
     @property
     def space(self) -> float:
