@@ -15,6 +15,7 @@ from fastocr_cli.models.pocket.letters import (
     fits,
     letters_of,
     nearest,
+    packed,
     spellings,
     windows,
     without_marks,
@@ -152,8 +153,7 @@ class Trainee(nn.Module):
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
         visual_row, visual_cell = network.visual_places(kept, num_columns)
         placed = sight.tokens + network.place(visual_row, visual_cell)
-        row = torch.where(places < 0, -1, places // batch.num_cells)
-        cell = torch.where(places < 0, -1, places % batch.num_cells)
+        row, cell = row_and_column(places, batch.num_cells)
         embeds = torch.cat([network.embed(start), placed, network.embed(inputs) + network.place(row, cell)], 1)
         count = torch.arange(inputs.shape[1], device=inputs.device).expand_as(inputs)
         where = torch.cat(
@@ -195,8 +195,7 @@ class Trainee(nn.Module):
         """
         assert outputs.hidden is not None
         assert outputs.letters is not None
-        width = 2 * batch.num_cells
-        row, half = (torch.where(batch.halves < 0, -1, v) for v in (batch.halves // width, batch.halves % width))
+        row, half = row_and_column(batch.halves, 2 * batch.num_cells)
         with torch.no_grad():
             start = nearest(outputs.letters, row, half)
             aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)
@@ -209,8 +208,11 @@ class Trainee(nn.Module):
         return self.logits(outputs.hidden) + copied + space[..., None] * self.signs
 
 
+def row_and_column(places: Tensor, in_a_row: int) -> tuple[Tensor, Tensor]:
+    """Places counted through the page, (...,), as rows and columns; -1, nowhere, is -1 in both."""
+    return torch.where(places < 0, -1, places // in_a_row), torch.where(places < 0, -1, places % in_a_row)
+
+
 def keep(inked: Tensor) -> Tensor:
     """Indices [batch, most] in raster order of the inked visual tokens; pages with fewer keep white ones too."""
-    most = int(inked.sum(1).max())
-    chosen: Tensor = inked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most].sort(1).values
-    return chosen
+    return packed(inked).sort(1).values

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket.cells import CELL, cell_grid
+from fastocr_cli.models.pocket.cells import HALF, cell_grid
 
 DPI = 120
 TOKEN_HEIGHT, TOKEN_WIDTH = 16, 24  # pixels of a visual token
-HALF = CELL // 2
 
 
 @dataclass(frozen=True)

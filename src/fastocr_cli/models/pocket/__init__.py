@@ -54,12 +54,14 @@ class Model(VisionModel):
         self.stop_token_ids = frozenset({config.eos_token_id})
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
-        self.letters = spellings(tokenizer, config.vocab_size)
-        self.spelling = without_marks(self.letters).to(self.device)
+        letters = spellings(tokenizer, config.vocab_size)
+        self.printed = letters.numpy()
+        self.letters, self.spelling = letters.to(self.device), without_marks(letters).to(self.device)
         signs, ends = blanks(tokenizer, self.spelling.cpu())
         self.signs, self.ends = signs.to(self.device), frozenset(ends.nonzero()[:, 0].tolist())
         self.unprinted = self.spelling[:, 0] == NOTHING
         self.unprinted[list(self.stop_token_ids)] = False
+        self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "Model":
@@ -86,9 +88,7 @@ class Model(VisionModel):
         return Prompt(embeds, places, is_visual, next_position=1, memory=memory)
 
     def begin(self, prompt: Prompt) -> Pointer:
-        unprinted = frozenset(self.unprinted.nonzero()[:, 0].tolist())
-        letters, space = prompt.memory
-        return Pointer(letters, space, self.letters.numpy(), unprinted, self.tags)
+        return Pointer(*cast(tuple[Letters, Tensor], prompt.memory), self.printed, self.unprinted_ids, self.tags)
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         """A token stands where the network says it was printed, and is copied from there if the network trusts it."""
@@ -98,7 +98,7 @@ class Model(VisionModel):
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
         fit = fits(window, self.spelling)
         for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
-            fit[index] = fits(window[index], self.letters.to(self.device))
+            fit[index] = fits(window[index], self.letters)
         scores = self.logits(hidden) + self.network.copied(hidden, fit.to(hidden.dtype))
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
         scores = scores + hidden.new_tensor(spaces)[:, None] * self.signs.to(hidden.dtype)

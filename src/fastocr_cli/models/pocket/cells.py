@@ -13,6 +13,9 @@ from fastocr_cli.pages import Character
 CELL = 8
 """Pixels of a cell's side: the stride of the encoder's trunk."""
 
+HALF = CELL // 2
+"""Pixels of a half cell's width."""
+
 CHARACTERS = tuple(map(chr, range(33, 127))) + tuple("‘’“”–—…•é°×±ü")
 """Class i + 1 is the i-th of these; class 0 is none, and every character that is not here."""
 
@@ -32,7 +35,7 @@ def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) ->
     """
     grid = np.zeros((2, height // CELL, width // CELL), np.int64)
     for char, x, y, *_ in characters:
-        column, row = int(x // (CELL // 2)), int(y // CELL)
+        column, row = int(x // HALF), int(y // CELL)
         if 0 <= row < grid.shape[1]:
             _lay(grid[:, row], column, CLASS_OF.get(char, 0))
     return grid
@@ -45,9 +48,9 @@ def blank_grid(characters: Iterable[Character], height: int, width: int, token_h
         int8 (height / token_height, width / 4): for the letter in each half cell 1 after a blank, -1 after a letter,
         0 for unknown.
     """
-    grid = np.zeros((height // token_height, width // (CELL // 2)), np.int8)
+    grid = np.zeros((height // token_height, width // HALF), np.int8)
     for _, x, y, blank in characters:
-        row, half = int(y // token_height), int(x // (CELL // 2))
+        row, half = int(y // token_height), int(x // HALF)
         if blank is not None and 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1] and not grid[row, half]:
             grid[row, half] = 1 if blank else -1
     return grid

@@ -101,6 +101,12 @@ def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
     return _in_order(found, ink, cells_in_a_token)
 
 
+def packed(chosen: Tensor) -> Tensor:
+    """Indices (batch, most) of the True entries of (batch, n) in their order, then of False ones to the same length."""
+    most = max(1, int(chosen.sum(1).max()))
+    return chosen.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
+
+
 def _shifted(values: Tensor, up: int, left: int) -> Tensor:
     """What lies `up` rows above and `left` columns to the left of each place of (batch, rows, columns, n)."""
     rows, columns = values.shape[1:3]
@@ -110,8 +116,7 @@ def _shifted(values: Tensor, up: int, left: int) -> Tensor:
 def _in_order(found: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
     """The letters that were found, (batch, rows of cells, halves), by rows of visual tokens and from left to right."""
     by_row = found.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1)
-    most = max(1, int(by_row.sum(1).max()))
-    place = by_row.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
+    place = packed(by_row)
     seen = ink.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1, 3)
     seen = seen.gather(1, place[..., None].expand(-1, -1, seen.shape[-1]))
     scores = (seen / seen.sum(-1, keepdim=True).clamp(min=1e-6)).log().clamp(min=LEAST_LETTER)

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Reading
-from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF
 from fastocr_cli.models.pocket.letters import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, Letters
 
 ONWARD, AGAIN, SNAP = 1.5, 6.0, 2
 """Nats for the letter after the last token, nats against letters that were read, and how many letters aside the place
 head may be: within a word it is one too early or too late at times."""
 
-ASCII = 94
+ASCII = CLASS_OF["~"]
 """Classes up to here are ASCII. Other characters have no token of their own, and a bullet is written as a hyphen."""
 
 PATIENCE = 16
@@ -107,8 +107,9 @@ class Pointer(Reading):
         return refused
 
     def warnings(self) -> tuple[str, ...]:
-        share = 1 - self.read.mean() if self.is_unfinished else 0
-        return (f"About {share:.0%} of the letters on the page were not written.",) if share else ()
+        if not self.is_unfinished:
+            return ()
+        return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
     def window(self) -> Tensor:
         """What is printed from here to the end of the line: (MAX_LETTERS, classes + 1), as `letters.windows`."""

@@ -105,7 +105,7 @@ class Vision(nn.Module):
         if pixels is None:
             assert cells is not None
             letters = self.layer(cells[:, 0]) + self.layer(cells[:, 1] + NUM_CLASSES)
-            return Sight(self.words(letters, kept), F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4), None)
+            return Sight(self.words(letters, kept), certain(cells), None)
         features = self.look(pixels)
         scores = self.see(features)
         classes = scores.detach().softmax(-1).to(features.dtype)  # in training, words must not bend the alphabet
@@ -139,13 +139,18 @@ class Vision(nn.Module):
         return chosen
 
 
+def certain(cells: Tensor) -> Tensor:
+    """Classes (batch, 2, rows, columns) as probabilities of 0 and 1, (batch, rows, columns, 2, classes)."""
+    return F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4)
+
+
 def known(cells: Tensor, seen: Tensor) -> Tensor:
     """The page's own characters where it has them, what the trunk saw where it has none: shaped as `seen`.
 
     A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one. Characters that the
     trunk does not see on the page (a font with a wrong table, the text of another page) are not believed.
     """
-    own = F.one_hot(cells, NUM_CLASSES).permute(0, 2, 3, 1, 4).to(seen.dtype)
+    own = certain(cells).to(seen.dtype)
     has_own = (cells > 0).any(1, keepdim=True)
     near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0, :, :, None, None] > 0
     believed = agreement(cells, seen) > 0.3
