@@ -60,7 +60,7 @@ class Writer:
         large = width > 460
         usual = self.rng.random() < 0.88
         size = self.rng.uniform(8.5, 11.5 if large else 12.5) if usual else self.rng.uniform(11.5, 17)
-        text_columns = 2 if large and self.rng.random() < 0.3 else 1
+        text_columns = 2 if large and self.rng.random() < 0.5 else 1
         head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters
         blocks: list[Block] = []
@@ -76,6 +76,7 @@ class Writer:
         reach = {"left": width, "right": width, "top": height, "bottom": height}
         margin = ", ".join(f"{k}: {rng.uniform(3, min(75, reach[k] * v)):.1f}pt" for k, v in sides.items())
         head = [f"#set page(width: {width:.2f}pt, height: {height:.2f}pt, margin: ({margin}), columns: {text_columns})"]
+        head.append(f"#set columns(gutter: {rng.uniform(7, 26):.1f}pt)")
         if large and rng.random() < 0.5:
             title = quoted(" ".join(self.content.words(1, 6))[:50])[1:]
             side = rng.choice(["left", "right", "center"])
@@ -99,6 +100,8 @@ class Writer:
             f"#show heading: set block(above: {rng.uniform(0.8, 1.6):.2f}em, below: {rng.uniform(0.5, 1.1):.2f}em)",
             f'#show raw: set text(font: "{rng.choice(MONO)}", size: {rng.uniform(0.95, 1.15):.2f}em)',
         ]
+        if rng.random() < 0.3:
+            head.append(f"#show heading.where(level: 1): set text(size: {rng.uniform(1.5, 2.6):.2f}em)")
         if rng.random() < 0.25:
             head.append(f"#set par(first-line-indent: {rng.uniform(0.8, 2):.1f}em)")
         if rng.random() < 0.3:
@@ -109,8 +112,8 @@ class Writer:
         """One block; `width` of the text column in points decides what fits."""
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
-            (0.12, self.heading, True), (0.12, self.list_, True), (0.08, self.table, wide),
-            (0.05, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
+            (0.12, self.heading, True), (0.12, self.list_, True), (0.12, self.table, wide),
+            (0.08, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip
         if self.text_only:

@@ -22,21 +22,20 @@ class Weights:
 
 
 def cell_loss(logits: Tensor, batch: Batch) -> Tensor:
-    """Which character has its centre in each half cell; most have none, which counts less."""
-    logits = logits.flatten(0, 3).float()
-    weight = torch.ones(logits.shape[1], device=logits.device)
-    weight[0] = 0.6
-    return F.cross_entropy(logits, batch.cells.permute(0, 2, 3, 1).flatten(), weight=weight)
+    """Which character has its centre in each half cell; most have none."""
+    return F.cross_entropy(logits.flatten(0, 3).float(), batch.cells.permute(0, 2, 3, 1).flatten())
 
 
 def kept_places(outputs: Outputs, batch: Batch) -> Tensor:
     """[batch, n]: number among the kept visual tokens of the one in which each label is printed, -1 for none."""
+    assert outputs.rank is not None
     places = batch.visual_places
     return torch.where(places >= 0, outputs.rank.gather(1, places.clamp(min=0)), -1)
 
 
 def visual_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
     """Which text tokens begin in a visual token, first, second and later ones, read without the decoder."""
+    assert outputs.visual is not None
     places = kept_places(outputs, batch)
     chosen = batch.printed & (places >= 0) & (batch.labels >= 0)
     same = (places == places.roll(1, 1)) & chosen & chosen.roll(1, 1)
@@ -51,6 +50,8 @@ def visual_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
 
 def letter_loss(model: Trainee, outputs: Outputs, batch: Batch) -> Tensor:
     """The characters in a visual token, from left to right, read without the decoder."""
+    assert outputs.visual is not None
+    assert outputs.rank is not None
     width = 2 * TOKEN_WIDTH // CELL
     halves = batch.cells.movedim(1, -1).flatten(-2)  # [batch, height / 8, width / 4]
     rows = halves.unflatten(1, (-1, TOKEN_HEIGHT // CELL)).amax(2)  # one line of print at most
@@ -86,10 +87,12 @@ def place_loss(model: Trainee, hidden: Tensor, batch: Batch) -> tuple[Tensor, fl
 
 def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> tuple[Tensor, dict[str, float]]:
     """The weighted sum, and each part with the accuracy of the next token."""
-    parts = {"visual": visual_loss(model, outputs, batch), "letters": letter_loss(model, outputs, batch)}
+    parts: dict[str, Tensor] = {}
     found: dict[str, float] = {}
     if outputs.cell_logits is not None:
         parts["cells"] = cell_loss(outputs.cell_logits, batch)
+    if outputs.visual is not None:
+        parts |= {"visual": visual_loss(model, outputs, batch), "letters": letter_loss(model, outputs, batch)}
     if outputs.hidden is not None:
         logits = model.copying_logits(outputs, batch)
         parts["text"] = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())

@@ -1,6 +1,7 @@
 """The network with everything a training step needs from it in one forward pass."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,9 @@ from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.vision import inked
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
+
+Part = Literal["trunk", "encoder", "words", "all"]
+"""What is trained: what names the characters; that and what makes visual tokens of them; all but it; all."""
 
 GUIDED_HEADS = {2: 1, 4: 2}  # layer to number of heads taught to look where the next token is
 
@@ -74,10 +78,12 @@ class Batch:
 
 @dataclass
 class Outputs:
-    visual: Tensor  # [batch, kept, hidden], before the decoder
-    rank: Tensor  # [batch, visual]: number of each visual token among the kept ones, -1 for white paper
-    cell_logits: Tensor | None = None  # [batch, height / 8, width / 8, 2, classes]; None where no picture was read
-    hidden: Tensor | None = None  # [batch, n, hidden]; None where the decoder was left out
+    """What is not made by the part under training is None."""
+
+    cell_logits: Tensor | None  # [batch, height / 8, width / 8, 2, classes]; None where no picture was read
+    visual: Tensor | None = None  # [batch, kept, hidden], before the decoder
+    rank: Tensor | None = None  # [batch, visual]: number of each visual token among the kept, -1 for white paper
+    hidden: Tensor | None = None  # [batch, n, hidden]
     gaze: Gaze | None = None
     letters: Letters | None = None  # what a token can be copied from
 
@@ -93,16 +99,14 @@ class Trainee(nn.Module):
     signs: Tensor
     ends: Tensor
 
-    def __init__(
-        self, config: PocketConfig, tokenizer: Tokenizer, encoder_only: bool = False, frozen_trunk: bool = False
-    ) -> None:
+    def __init__(self, config: PocketConfig, tokenizer: Tokenizer, part: Part = "all") -> None:
         super().__init__()
         spelling = without_marks(spellings(tokenizer, config.vocab_size))
         signs, ends = blanks(tokenizer, spelling)
         self.register_buffer("spelling", spelling, persistent=False)
         self.register_buffer("signs", signs, persistent=False)
         self.register_buffer("ends", ends, persistent=False)
-        self.encoder_only = encoder_only
+        self.part = part
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         width = config.hidden_size
@@ -113,14 +117,14 @@ class Trainee(nn.Module):
                 "letters": nn.Linear(width, 2 * TOKEN_WIDTH // CELL * NUM_CLASSES),
             }
         )
-        for part in (self.network.vis.trunk, self.network.vis.characters):
-            part.requires_grad_(not frozen_trunk)
+        for reading in (self.network.vis.trunk, self.network.vis.characters):
+            reading.requires_grad_(part != "words")
 
     def train(self, mode: bool = True) -> "Trainee":
         """Once the encoder reads, batch norms keep their statistics: crops and pages differ, reading has one set."""
         super().train(mode)
         self.network.vis.trunk.eval()
-        self.network.vis.mix.train(mode and self.encoder_only)
+        self.network.vis.mix.train(mode and self.part == "encoder")
         return self
 
     def forward(
@@ -143,13 +147,15 @@ class Trainee(nn.Module):
         """
         network = self.network
         pixels = ((255 - batch.image.float()) / 255).contiguous(memory_format=torch.channels_last)
+        if self.part == "trunk":
+            return Outputs(network.vis.see(network.vis.look(pixels)))
         _, num_columns = network.grid(pixels)
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
         rank.scatter_(1, kept, torch.arange(kept.shape[1], device=kept.device).expand_as(kept))
         sight = network.vis(pixels if look else None, cells, kept)
-        if self.encoder_only:
-            return Outputs(sight.tokens, rank, sight.scores)
+        if self.part == "encoder":
+            return Outputs(sight.scores, sight.tokens, rank)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)
         visual_row, visual_cell = network.visual_places(kept, num_columns)
         placed = sight.tokens + network.place(visual_row, visual_cell)
@@ -172,7 +178,8 @@ class Trainee(nn.Module):
             gaze.previous = F.pad(gaze.chosen[:, :-1], (0, 0, 1, 0), value=True)
             gaze.pruned = True
         hidden = self._decode(embeds, where, gaze)[:, gaze.prefix :]
-        return Outputs(sight.tokens, rank, sight.scores, hidden, gaze, letters_of(sight.classes, TOKEN_HEIGHT // CELL))
+        letters = letters_of(sight.classes, TOKEN_HEIGHT // CELL)
+        return Outputs(sight.scores, sight.tokens, rank, hidden, gaze, letters)
 
     def _decode(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
         hidden: Tensor = self.network.lm(

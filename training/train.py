@@ -12,7 +12,7 @@ import signal
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +26,7 @@ from fastocr_cli.models.pocket.config import PocketConfig
 from training.attention import Pruning
 from training.batches import Mixture, Pages, held_out_batches, loader
 from training.losses import Weights, losses
-from training.model import Batch, Trainee
+from training.model import Batch, Part, Trainee
 
 SHIPPED = Path(cells_module.__file__).parent
 HELD_OUT_MIXTURE = Mixture(small=0.2, middle=0.0, num_positions=3000, reuse=0)
@@ -47,8 +47,7 @@ class Config:
     picture: float = 0.5  # share of steps that read the picture; the others read the characters alone
     own_text: float = 0.3  # share of those with the page's characters beside the picture
     noise: float = 0.1  # most text inputs, and most places, replaced by others
-    encoder_only: bool = False  # the decoder is left out and left alone
-    frozen_trunk: bool = False  # what names the characters is left as it is
+    part: Part = "all"  # what is trained (model.Part)
     own_places: float = 0.25  # share of steps that are told where the model itself would have read
     pruned: float = 0.25  # share of steps in which only focal layers see the whole page
     small: float = 0.3
@@ -69,7 +68,9 @@ def parse() -> Config:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for option in fields(Config):
         kind = Path if option.name in {"data", "out", "tokenizer", "init"} else type(option.default)
-        how: dict[str, Any] = {"action": "store_true"} if kind is bool else {"type": kind, "default": option.default}
+        how: dict[str, Any] = {"type": kind, "default": option.default}
+        if option.name == "part":
+            how["choices"] = get_args(Part)
         parser.add_argument(f"--{option.name.replace('_', '-')}", **how)
     return Config(**vars(parser.parse_args()))
 
@@ -163,6 +164,12 @@ class Together:
             parameter.grad = (grad / self.size).view_as(parameter)
         return bool(joined[-1] > 0)
 
+    def part(self) -> None:
+        """End together: one that is gone while another still listens may abort it."""
+        if self.size > 1:
+            torch.distributed.barrier()
+            torch.distributed.destroy_process_group()
+
 
 class Trainer:
     """The state of a run: weights, their running mean, optimiser, step."""
@@ -175,7 +182,7 @@ class Trainer:
         tokenizer = Tokenizer.from_file(str(config.tokenizer))
         self.vocab_size = tokenizer.get_vocab_size()
         sizes = PocketConfig(vocab_size=self.vocab_size)
-        self.model = Trainee(sizes, tokenizer, config.encoder_only, config.frozen_trunk).to(self.device)
+        self.model = Trainee(sizes, tokenizer, config.part).to(self.device)
         self.step = self.first = 0
         self.pages_seen = 0.0  # in letter pages, by visual tokens
         checkpoint = config.out / "last.pt"
@@ -262,12 +269,13 @@ class Trainer:
         for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
             group["lr"] = config.rate_at(self.step, self.first)
         shared = random.Random(f"{config.seed}/{self.step}")  # processes wait for each other: all do the same kind
-        look = shared.random() < config.picture
+        decodes = config.part in {"words", "all"}
+        look = config.part == "trunk" or shared.random() < config.picture
         cells = known_characters(batch.cells, look, config)
-        pruning = Pruning() if shared.random() < config.pruned and not config.encoder_only else None
+        pruning = Pruning() if shared.random() < config.pruned and decodes else None
         inputs = mistaken(batch.inputs, config, self.vocab_size)
         places = misplaced(batch.places, batch.num_cells, batch.num_places, config)
-        if shared.random() < config.own_places and not config.encoder_only:
+        if shared.random() < config.own_places and decodes:
             places = self.own_places(batch, cells, inputs, places, look)
         loss, parts = self.forward(batch, cells, inputs, places, pruning, look)
         self.model.zero_grad(set_to_none=True)
@@ -291,14 +299,16 @@ class Trainer:
         self.model.eval()
         found: dict[str, float] = {}
         kinds = [("pixels", False, None), ("characters", True, None), ("pruned", True, Pruning())]
+        if self.config.part == "trunk":
+            kinds = kinds[:1]
         for name, own_text, pruning in kinds:
             for batch in (b.to(self.device) for b in batches):
                 cells = batch.cells if own_text else None
                 places = F.pad(batch.places[:, :-1], (1, 0), value=-1)
                 parts = self.forward(batch, cells, batch.inputs, places, pruning, not own_text)[1]
-                for part in ("text", "accuracy", "places", "visual"):
+                for part in parts.keys() & {"text", "accuracy", "places", "visual", "cells"}:
                     key = f"held_out_{part}_{name}"
-                    found[key] = found.get(key, 0.0) + parts.get(part, 0.0) / len(batches)
+                    found[key] = found.get(key, 0.0) + parts[part] / len(batches)
         self._assign(weights)
         return found
 
@@ -336,6 +346,7 @@ def run(config: Config) -> None:
             active = time.monotonic()
     if leads:
         trainer.save()
+    trainer.together.part()
 
 
 def report(trainer: Trainer, values: dict[str, float], seconds: float) -> None:

@@ -20,6 +20,7 @@ from fastocr_cli.models.pocket.letters import (
     blanks,
     fits,
     letters_of,
+    lined_up,
     nearest,
     spellings,
     windows,
@@ -94,6 +95,39 @@ def test_a_letter_on_a_border_is_one_and_two_sure_ones_are_two() -> None:
     letters = letters_of(classes, 2)
     assert read(letters) == "lll"
     assert letters.half[0].tolist() == [2, 6, 7]
+
+
+def seen_between(pairs: list[tuple[int, float]], num_letters: int = 20) -> Tensor:
+    """Lines of print by the row of cells above the middle of each and the share of it that is seen there."""
+    classes = torch.zeros(1, 8, 2 * num_letters, 2, NUM_CLASSES)
+    for above, share in pairs:
+        for number in range(num_letters):
+            wavering = share + (0.1 if number % 2 else -0.1)
+            label = CLASS_OF["abcdefghij"[number % 10]]
+            classes[0, above, 2 * number, 0, label] = wavering
+            classes[0, above + 1, 2 * number, 0, label] = 1 - wavering
+    classes[..., 0] = 1 - classes[..., 1:].sum(-1)
+    return classes
+
+
+@pytest.mark.parametrize(("share", "row"), [(0.45, 2), (0.55, 1)])
+def test_a_line_on_the_border_of_two_rows_is_read_in_one(share: float, row: int) -> None:
+    letters = letters_of(seen_between([(3, share)]), 2)
+    assert letters.row[0].tolist() == [row] * 20
+    assert read(letters) == 2 * "abcdefghij"
+
+
+def test_lines_close_to_each_other_stay_apart() -> None:
+    letters = letters_of(seen_between([(2, 0.9), (3, 0.1)]), 2)
+    assert letters.row[0].tolist() == [1] * 20 + [2] * 20
+
+
+def test_a_line_moves_only_where_there_is_room() -> None:
+    found, drift = torch.zeros(1, 3, 40, dtype=torch.bool), torch.zeros(1, 3, 40)
+    found[0, 1, ::2], drift[0, 1, ::2] = True, 0.6
+    found[0, 2, :8:4] = True
+    assert lined_up(found, drift)[0, 2, :12].tolist() == [2, -1, 1, -1, 2, -1, 1, -1, 1, -1, 1, -1]
+    assert lined_up(found, drift)[0, 1, :12].tolist() == [1, -1, -1, -1, 1, -1, -1, -1, -1, -1, -1, -1]
 
 
 def test_a_page_without_letters_has_none() -> None:

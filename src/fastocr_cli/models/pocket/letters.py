@@ -28,6 +28,10 @@ NEIGHBOURS = [(up, left) for up in (1, 0, -1) for left in (1, 0, -1) if (up, lef
 TWO = 1.85
 """Probabilities of the same letter in neighbouring half cells that make two of them."""
 
+LEANS, LINE = 0.15, 30
+"""Share of a row of cells from which on a letter leans out of its row, and the half cells to both sides in which
+letters that lean towards each other are one line of print."""
+
 OWN_TRUST = 2.0
 """How much more than the trunk a page is believed that names its characters itself."""
 
@@ -87,18 +91,50 @@ def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
     """Letters from probabilities of the half cells' classes: (batch, height / 8, width / 8, 2, classes).
 
     A letter on the border of half cells is partly seen in each. It stands where it is seen best, and counts if it is
-    more likely than not to be somewhere there; only two that are both nearly sure are two.
+    more likely than not to be somewhere there; only two that are both nearly sure are two. Letters of a line on the
+    border of two rows stand in the same one.
     """
     ink = classes[..., 1:].float().flatten(2, 3)
     sure, which = ink.max(-1)  # (batch, height / 8, halves)
-    support, doubled = sure.clone(), torch.zeros_like(sure, dtype=torch.bool)
+    support, doubled, drift = sure.clone(), torch.zeros_like(sure, dtype=torch.bool), torch.zeros_like(sure)
     for number, (up, left) in enumerate(NEIGHBOURS):
         beside = _shifted(ink, up, left).gather(-1, which[..., None])[..., 0]
         support += beside
+        drift -= up * beside
         stronger = beside >= sure if number < len(NEIGHBOURS) // 2 else beside > sure
         doubled |= stronger & (sure + beside < TWO)
     found = (support >= 0.5) & (sure >= 0.15) & ~doubled
-    return _in_order(found, ink, cells_in_a_token)
+    return _in_order(lined_up(found, drift / support), ink, cells_in_a_token)
+
+
+def lined_up(found: Tensor, drift: Tensor) -> Tensor:
+    """Moves letters of a line on the border of two rows of cells into the same row.
+
+    Args:
+        found: (batch, rows, halves), where a letter is seen best.
+        drift: shaped alike, how far below (above: negative) the middle of that row it lies, in rows.
+
+    Returns:
+        Shaped alike, the row in which the letter that stands there now was seen, -1 for none.
+    """
+    down, up = found & (drift > LEANS), found & (drift < -LEANS)
+    with_above = _mean_of_line((found, drift), (_shifted(down, 1, 0), _shifted(drift, 1, 0) - 1))
+    with_below = _mean_of_line((found, drift), (_shifted(up, -1, 0), _shifted(drift, -1, 0) + 1))
+    down &= (with_below > 0.5) & ~_shifted(found, -1, 0)
+    from_above = _shifted(down, 1, 0)
+    up &= (with_above < -0.5) & ~_shifted(found, 1, 0) & ~_shifted(from_above, 1, 0)
+    row = torch.arange(found.shape[1], device=found.device)[:, None].expand_as(found)
+    seen = torch.where(found & ~down & ~up, row, -1)
+    return torch.where(from_above, row - 1, torch.where(_shifted(up, -1, 0), row + 1, seen))
+
+
+def _mean_of_line(*parts: tuple[Tensor, Tensor]) -> Tensor:
+    """The mean of values over the letters around each place, parts being (which letters, values) of a row each."""
+    count, total = (
+        F.avg_pool1d(torch.stack(each).sum(0), 2 * LINE + 1, 1, LINE)
+        for each in zip(*((chosen.float(), value.where(chosen, 0)) for chosen, value in parts), strict=True)
+    )
+    return total / count.clamp(min=1e-6)
 
 
 def packed(chosen: Tensor) -> Tensor:
@@ -108,21 +144,22 @@ def packed(chosen: Tensor) -> Tensor:
 
 
 def _shifted(values: Tensor, up: int, left: int) -> Tensor:
-    """What lies `up` rows above and `left` columns to the left of each place of (batch, rows, columns, n)."""
+    """What lies `up` rows above and `left` columns to the left of each place of (batch, rows, columns, ...)."""
     rows, columns = values.shape[1:3]
-    return F.pad(values, (0, 0, 1, 1, 1, 1))[:, 1 - up : 1 - up + rows, 1 - left : 1 - left + columns]
+    margin = (0, 0) * (values.ndim - 3) + (1, 1, 1, 1)
+    return F.pad(values, margin)[:, 1 - up : 1 - up + rows, 1 - left : 1 - left + columns]
 
 
-def _in_order(found: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
-    """The letters that were found, (batch, rows of cells, halves), by rows of visual tokens and from left to right."""
-    by_row = found.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1)
-    place = packed(by_row)
-    seen = ink.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1, 3)
-    seen = seen.gather(1, place[..., None].expand(-1, -1, seen.shape[-1]))
+def _in_order(seen_in: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
+    """The letters by rows of visual tokens and from left to right, from where each was seen (`lined_up`)."""
+    by_row = seen_in.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1)
+    place = packed(by_row >= 0)
+    seen_in, place = by_row.gather(1, place), place // cells_in_a_token
+    row, half = place // ink.shape[2], place % ink.shape[2]
+    source = seen_in.clamp(min=0) * ink.shape[2] + half
+    seen = ink.flatten(1, 2).gather(1, source[..., None].expand(-1, -1, ink.shape[-1]))
     scores = (seen / seen.sum(-1, keepdim=True).clamp(min=1e-6)).log().clamp(min=LEAST_LETTER)
-    is_letter, place = by_row.gather(1, place), place // cells_in_a_token
-    row = torch.where(is_letter, place // found.shape[2], -1)
-    return Letters(row, place % found.shape[2], F.pad(scores, (1, 0), value=LEAST_LETTER))
+    return Letters(torch.where(seen_in >= 0, row, -1), half, F.pad(scores, (1, 0), value=LEAST_LETTER))
 
 
 def spellings(tokenizer: Tokenizer, vocab_size: int) -> Tensor:
