@@ -63,7 +63,7 @@ class Writer:
         text_columns = 2 if large and self.rng.random() < 0.5 else 1
         head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters
-        blocks: list[Block] = []
+        blocks = [self._front(width)] if text_columns == 2 and self.rng.random() < 0.4 else []
         while room > 0:
             blocks.append(self.block(width / text_columns))
             room -= blocks[-1].area()
@@ -108,12 +108,23 @@ class Writer:
             head.append(f'#show heading: set text(font: "{rng.choice(SANS)}")')
         return head
 
+    def _front(self, width: float) -> Block:
+        """A title and what follows it across both columns, as papers begin."""
+        blocks = [self.heading(True), *(self.block(width) for _ in range(self.rng.randint(0, 2)))]
+        segments = blocks[0].segments
+        for block in blocks[1:]:
+            segments = [*segments, markup("\n\n"), *block.segments]
+        inner = "\n\n".join(block.source for block in blocks)
+        clear = f"clearance: {self.rng.uniform(6, 24):.1f}pt"
+        source = f'#place(top, scope: "parent", float: true, {clear}, block(width: 100%)[{inner}])'
+        return Block(source, segments)
+
     def block(self, width: float) -> Block:
         """One block; `width` of the text column in points decides what fits."""
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
-            (0.12, self.heading, True), (0.12, self.list_, True), (0.12, self.table, wide),
-            (0.08, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
+            (0.12, self.heading, True), (0.12, self.list_, True), (0.1, self.table, wide),
+            (0.07, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip
         if self.text_only:
@@ -178,6 +189,11 @@ class Writer:
         rng = self.rng
         num_rows, num_columns = rng.randint(2, 8), rng.randint(2, 6 if roomy else 4)
         numeric = [rng.random() < 0.55 for _ in range(num_columns)]
+        stroke = rng.choice([
+            "0.5pt", "0.5pt", "none", "(x, y) => (bottom: 0.6pt)",
+            "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
+        ])  # fmt: skip
+        spans = stroke == "0.5pt"  # without lines nobody sees them
         taken: set[tuple[int, int]] = set()
         cells: list[str] = []
         segments = [markup("<table>")]
@@ -186,17 +202,13 @@ class Writer:
             for column in range(num_columns):
                 if (row, column) in taken:
                     continue
-                span = self._span(row, column, num_rows, num_columns, taken)
+                span = self._span(row, column, num_rows, num_columns, taken) if spans else []
                 value = "" if rng.random() < 0.05 else self.content.cell(numeric[column] and row > 0)
                 cells.append(f"table.cell({span[0]}: 2)[{quoted(value)}]" if span else f"[{quoted(value)}]")
                 opening = f'<td {span[0]}="2">' if span else "<td>"
                 segments += [markup(opening), text(value), markup("</td>")]
             segments.append(markup("</tr>"))
         segments.append(markup("</table>"))
-        stroke = rng.choice([
-            "0.5pt", "0.5pt", "none", "(x, y) => (bottom: 0.6pt)",
-            "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
-        ])  # fmt: skip
         align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
         inset = rng.uniform(2.5, 6)
         look = f"columns: {num_columns}, stroke: {stroke}, align: {align}, inset: {inset:.1f}pt"
@@ -208,7 +220,8 @@ class Writer:
         if dice < 0.04 and column + 1 < num_columns and (row, column + 1) not in taken:
             taken.add((row, column + 1))
             return ["colspan"]
-        if dice > 0.97 and row + 1 < num_rows:
+        rest_of_row = {(row + 1, other) for other in range(num_columns) if other != column}
+        if dice > 0.97 and row + 1 < num_rows and not rest_of_row <= taken:
             taken.add((row + 1, column))
             return ["rowspan"]
         return []

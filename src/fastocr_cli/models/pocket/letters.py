@@ -25,6 +25,9 @@ LEAST_LETTER, LEAST_TOKEN = -3.5, -9.0
 NEIGHBOURS = [(up, left) for up in (1, 0, -1) for left in (1, 0, -1) if (up, left) != (0, 0)]
 """Of a half cell, those above and to the left first."""
 
+FOUND = 0.3
+"""Probability, over a half cell and its neighbours, from which on a letter counts."""
+
 TWO = 1.85
 """Probabilities of the same letter in neighbouring half cells that make two of them."""
 
@@ -90,9 +93,8 @@ class Spaces(nn.Module):
 def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
     """Letters from probabilities of the half cells' classes: (batch, height / 8, width / 8, 2, classes).
 
-    A letter on the border of half cells is partly seen in each. It stands where it is seen best, and counts if it is
-    more likely than not to be somewhere there; only two that are both nearly sure are two. Letters of a line on the
-    border of two rows stand in the same one.
+    A letter on the border of half cells is partly seen in each. It stands where it is seen best; only two that are both
+    nearly sure are two. Letters of a line on the border of two rows stand in the same one.
     """
     ink = classes[..., 1:].float().flatten(2, 3)
     sure, which = ink.max(-1)  # (batch, height / 8, halves)
@@ -103,7 +105,7 @@ def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
         drift -= up * beside
         stronger = beside >= sure if number < len(NEIGHBOURS) // 2 else beside > sure
         doubled |= stronger & (sure + beside < TWO)
-    found = (support >= 0.5) & (sure >= 0.15) & ~doubled
+    found = (support >= FOUND) & (sure >= FOUND / 2) & ~doubled
     return _in_order(lined_up(found, drift / support), ink, cells_in_a_token)
 
 
