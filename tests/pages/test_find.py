@@ -274,3 +274,16 @@ def test_paths_do_not_move_with_the_working_folder(tree: Path, monkeypatch: pyte
     monkeypatch.chdir("/")
     assert found.document.path.is_file()
     assert found.document.source == "in/X.pdf"
+
+
+def crash(*_: object) -> None:
+    os.abort()
+
+
+def test_a_file_that_crashes_the_library_is_a_bad_input(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastocr_cli.pages.find.count_pages", crash)
+    found = list(find_pages([str(tree)], RunConfig()))
+    assert found
+    for item in found:
+        assert isinstance(item, BadInput)
+        assert "cannot be opened: opening it crashed (Aborted). Open it in a viewer" in str(item.error)

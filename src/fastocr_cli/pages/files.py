@@ -3,8 +3,6 @@
 Knows that PDFs and images are opened differently; not how either is drawn.
 """
 
-import os
-import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
@@ -15,9 +13,6 @@ from fastocr_cli.pages.refs import PageImage, Resolution
 
 MAX_OPEN = 2
 """Documents kept open: the one being read, and the next while both share a batch."""
-
-LOCK = threading.RLock()
-"""MuPDF is not made for threads, and Pillow's size limit is global: one thread at a time in this room."""
 
 
 class OpenFile(Protocol):
@@ -61,8 +56,22 @@ def open_file(path: Path, password: str | None, source: str) -> OpenFile:
     raise InputError(f"{source} is neither a PDF nor an image that can be read.", "Turn it into a PDF first.")
 
 
+def count_pages(path: Path, password: str | None, source: str) -> tuple[int, tuple[str, ...]]:
+    """Open, count, close: the number of pages, and what the user should know about the file.
+
+    Raises:
+        InputError: as open_file.
+    """
+    opened = open_file(path, password, source)
+    opened.close()
+    return opened.num_pages, opened.notes
+
+
 class OpenFiles:
-    """The documents used last, open. Opening a long PDF anew for each page would take longer than drawing it."""
+    """The documents used last, open. Not for several threads: MuPDF is not, and Pillow's size limit is global.
+
+    Opening a long PDF anew for each page would take longer than drawing it.
+    """
 
     def __init__(self) -> None:
         self._open: OrderedDict[tuple[object, ...], OpenFile] = OrderedDict()
@@ -90,10 +99,5 @@ class OpenFiles:
         while self._open:
             self._open.popitem()[1].close()
 
-    def forget(self) -> None:
-        """Drop everything unclosed: after a fork the file positions are shared with the parent."""
-        self._open = OrderedDict()
-
 
 OPEN_FILES = OpenFiles()
-os.register_at_fork(after_in_child=OPEN_FILES.forget)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.errors import FastOCRError, InputError
-from fastocr_cli.pages.files import LOCK, open_file
+from fastocr_cli.pages.apart import APART, EndedError
+from fastocr_cli.pages.files import count_pages
 from fastocr_cli.pages.names import assign_names
 from fastocr_cli.pages.paths import STDIN, Candidate, Found, find_files
 from fastocr_cli.pages.ranges import Span, parse_pages, select_pages
@@ -66,16 +67,17 @@ def _all_items(
 
 
 def _count(candidate: Candidate, name: str, spans: tuple[Span, ...], password: str | None) -> Document:
-    """Open, count, close.
+    """The document, its pages counted.
 
     Raises:
         InputError: the file gives no page.
     """
     path = _spool(candidate) if candidate.piped else Path(candidate.path)
-    with LOCK:
-        opened = open_file(path, password, candidate.source)
-        num_pages, notes = opened.num_pages, opened.notes
-        opened.close()
+    try:
+        num_pages, notes = APART.call(count_pages, path.absolute(), password, candidate.source)
+    except EndedError as ended:
+        hint = "Open it in a viewer and print it to a new PDF."
+        raise InputError(f"{candidate.source} cannot be opened: opening it {ended}.", hint) from ended
     for note in notes:
         log.warning(note)
     selected = select_pages(spans, num_pages)
