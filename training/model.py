@@ -211,8 +211,7 @@ class Trainee(nn.Module):
             fit = fits(windows(outputs.letters, start), self.spelling)
         space = self.network.spaces(outputs.letters).float().gather(1, start.clamp(min=0))
         space = space.masked_fill((start < 0) | self.ends[batch.inputs], 0)
-        copied = self.network.copied(outputs.hidden, fit).float()
-        return self.logits(outputs.hidden) + copied + space[..., None] * self.signs
+        return self.network.next_tokens(outputs.hidden, fit, space, self.signs)
 
 
 def row_and_column(places: Tensor, in_a_row: int) -> tuple[Tensor, Tensor]:

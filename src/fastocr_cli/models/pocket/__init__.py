@@ -99,9 +99,8 @@ class Model(VisionModel):
         fit = fits(window, self.spelling)
         for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
             fit[index] = fits(window[index], self.letters)
-        scores = self.logits(hidden) + self.network.copied(hidden, fit.to(hidden.dtype))
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
-        scores = scores + hidden.new_tensor(spaces)[:, None] * self.signs.to(hidden.dtype)
+        scores = self.network.next_tokens(hidden, fit, torch.tensor(spaces, device=self.device), self.signs)
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if pointer.must_read:
                 scores[index, self.unprinted] = float("-inf")

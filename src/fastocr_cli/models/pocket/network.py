@@ -48,9 +48,17 @@ class PocketNetwork(nn.Module):
         """(..., hidden) to (..., vocabulary); the head is the embedding."""
         return F.linear(hidden, self.lm.embed_tokens.weight)
 
-    def copied(self, hidden: Tensor, fit: Tensor) -> Tensor:
-        """Added to the logits: how well tokens fit the print (..., vocabulary), as far as `hidden` trusts that."""
-        return F.softplus(self.copy(hidden)) * fit
+    def next_tokens(self, hidden: Tensor, fit: Tensor, space: Tensor, signs: Tensor) -> Tensor:
+        """Scores of the next tokens, in single precision: what the decoder says, the print and the blanks.
+
+        Args:
+            hidden: (..., hidden).
+            fit: (..., vocabulary), how well tokens spell what is printed; counts as far as `hidden` trusts it.
+            space: (...), the logit of a blank.
+            signs: (vocabulary,), half for tokens that begin with a blank, minus half for those that do not.
+        """
+        copied = F.softplus(self.copy(hidden)).float() * fit
+        return self.logits(hidden).float() + copied + space[..., None] * signs
 
     def place_logits(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """(..., hidden) to scores of the row (..., MAX_ROWS) and cell (..., MAX_CELLS) where the next token begins."""
