@@ -58,8 +58,8 @@ class Writer:
     def document(self, num_columns: int, num_rows: int, num_pages: int) -> Document:
         height, width = num_rows * POINTS_PER_TOKEN[0], num_columns * POINTS_PER_TOKEN[1]
         large = width > 460
-        usual = self.rng.random() < 0.88
-        size = self.rng.uniform(8.5, 11.5 if large else 12.5) if usual else self.rng.uniform(11.5, 17)
+        usual, large_print = (8.5, 11.5 if large else 12.5), (11.5, 17)
+        size = self.rng.uniform(*self.rng.choices([usual, (6.5, 8.5), large_print], [0.8, 0.1, 0.1])[0])
         text_columns = 2 if large and self.rng.random() < 0.5 else 1
         head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters

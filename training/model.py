@@ -41,7 +41,9 @@ class Batch:
     cells: Tensor  # [batch, 2, height / 8, width / 8], character classes
     inputs: Tensor  # [batch, n]: vision end, then the Markdown
     labels: Tensor  # [batch, n]: the Markdown, then the end mark; -100 where there is none
-    halves: Tensor  # [batch, n]: where each label is printed, row * (half cells in a row) + half cell, -1 for nowhere
+    halves: (
+        Tensor  # [batch, n]: where each label is printed, row of cells * (half cells in one) + half cell; -1 nowhere
+    )
     printed: Tensor  # [batch, n]: the label is printed itself, not only near it
 
     def to(self, device: torch.device) -> "Batch":
@@ -62,8 +64,9 @@ class Batch:
 
     @property
     def places(self) -> Tensor:
-        """[batch, n]: where each label is printed, row * (cells in a row) + cell, -1 for nowhere."""
-        return torch.where(self.halves < 0, -1, self.halves // 2)
+        """[batch, n]: where each label is printed, row of visual tokens * (cells in a row) + cell, -1 for nowhere."""
+        row, half = row_and_column(self.halves, 2 * self.num_cells)
+        return torch.where(self.halves < 0, -1, row // (TOKEN_HEIGHT // CELL) * self.num_cells + half // 2)
 
     @property
     def num_places(self) -> int:
@@ -202,9 +205,9 @@ class Trainee(nn.Module):
         """
         assert outputs.hidden is not None
         assert outputs.letters is not None
-        row, half = row_and_column(batch.halves, 2 * batch.num_cells)
+        cell_row, half = row_and_column(batch.halves, 2 * batch.num_cells)
         with torch.no_grad():
-            start = nearest(outputs.letters, row, half)
+            start = nearest(outputs.letters, cell_row, half, TOKEN_HEIGHT // CELL)
             aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)
             moved = (start + torch.randint_like(start, 2) * 2 - 1).clamp(0, outputs.letters.row.shape[1] - 1)
             start = torch.where(aside & (start >= 0), moved, start)

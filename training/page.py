@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket.cells import HALF, cell_grid
+from fastocr_cli.models.pocket.cells import CELL, HALF, cell_grid
 
 DPI = 120
 TOKEN_HEIGHT, TOKEN_WIDTH = 16, 24  # pixels of a visual token
@@ -31,13 +31,13 @@ class Page:
 def halves(page: Page) -> NDArray[np.int64]:
     """The half cell in which each character of the target is printed, [len(target)], -1 for nowhere.
 
-    Counted through the page: row of visual tokens * (half cells in a row) + half cell.
+    Counted through the page: row of cells * (half cells in a row) + half cell.
     """
     known = ~np.isnan(page.centres[:, 0])
     x, y = np.nan_to_num(page.centres).T
     in_a_row = page.image.shape[1] // HALF
     half = np.clip(x // HALF, 0, in_a_row - 1)
-    row = np.clip(y // TOKEN_HEIGHT, 0, page.num_rows - 1)
+    row = np.clip(y // CELL, 0, page.image.shape[0] // CELL - 1)
     return np.where(known, row * in_a_row + half, -1).astype(np.int64)
 
 

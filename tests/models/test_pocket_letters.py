@@ -191,16 +191,38 @@ def test_spaces_can_be_learnt_from_gaps() -> None:
 
 def test_a_page_says_where_its_blanks_are() -> None:
     said = [Character("a", 10, 18), Character("b", 18, 18, False), Character("c", 34, 18, True)]
-    grid = blank_grid(said, 96, 120, 16)
-    assert grid.shape == (6, 30)
-    assert (grid[1, 2], grid[1, 4], grid[1, 8]) == (0, -1, 1)
+    grid = blank_grid(said, 96, 120)
+    assert grid.shape == (12, 30)
+    assert (grid[2, 2], grid[2, 4], grid[2, 8]) == (0, -1, 1)
     assert np.count_nonzero(grid) == 2
 
 
 def test_the_nearest_letter_of_the_row() -> None:
     letters = letters_of(a_page(LINES), 2)
-    row, half = torch.tensor([[1, 1, 3, 2, -1]]), torch.tensor([[2, 5, 3, 2, -1]])
-    assert nearest(letters, row, half).tolist() == [[0, 2, 10, -1, -1]]
+    cell_row, half = torch.tensor([[2, 3, 6, 4, -1]]), torch.tensor([[2, 5, 3, 2, -1]])
+    assert nearest(letters, cell_row, half, 2).tolist() == [[0, 2, 10, -1, -1]]
+
+
+def small_print() -> Tensor:
+    """Two lines of five letters, both in the third row of visual tokens."""
+    characters = [(char, 8.0 * i + 10, y) for y, line in ((34, "upper"), (46, "below")) for i, char in enumerate(line)]
+    grid = torch.from_numpy(cell_grid(characters, 96, 120))
+    return torch.nn.functional.one_hot(grid, NUM_CLASSES).permute(1, 2, 0, 3)[None].float()
+
+
+def test_two_lines_in_a_row_are_read_one_after_the_other(spelling: Tensor) -> None:
+    letters = letters_of(small_print(), 2)
+    assert read(letters) == "upperbelow"
+    assert letters.row[0].tolist() == [2] * 10
+    assert letters.line[0].tolist() == [4] * 5 + [5] * 5
+    cell_row, half = torch.tensor([[4, 5, 5]]), torch.tensor([[2, 2, 10]])
+    assert nearest(letters, cell_row, half, 2).tolist() == [[0, 5, 9]]
+    begins = letters.gaps()[0, :, AROUND] == WIDE
+    assert begins.tolist() == [number in (0, 5) for number in range(10)]
+    pointer = begun(letters, spelling)
+    at(pointer, 2, 5)
+    pointer.at = 4
+    assert (pointer.window()[1:, :NOTHING] < 0).all()  # the line ends with this letter
 
 
 def test_the_pointer_sees_what_training_sees(spelling: Tensor) -> None:

@@ -129,7 +129,7 @@ def test_reading_a_letter_aside_stays_on_the_page(
     outputs = model(batch, batch.cells, batch.inputs, places, None, False)
     assert outputs.letters is not None
     width, last = 2 * batch.num_cells, (outputs.letters.row >= 0).sum(1, keepdim=True) - 1
-    row, half = outputs.letters.row.gather(1, last), outputs.letters.half.gather(1, last)
+    row, half = outputs.letters.cell_row.gather(1, last), outputs.letters.half.gather(1, last)
     batch = replace(batch, halves=(row * width + half).expand_as(batch.halves))
     monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))  # all of them aside ...
     monkeypatch.setattr(torch, "randint_like", lambda like, _: torch.ones_like(like))  # ... to the right

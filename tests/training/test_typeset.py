@@ -65,5 +65,5 @@ def test_alignment_skips_what_is_not_in_the_target() -> None:
 def test_places_and_cells_are_where_the_characters_are() -> None:
     centres = np.array([[20.0, 30.0], [np.nan, np.nan]], np.float32)
     page = Page(np.full((48, 72), 255, np.uint8), "A ", centres, "A", centres[:1])
-    assert halves(page).tolist() == [1 * 18 + 5, -1]  # the second row of visual tokens, the sixth half cell
+    assert halves(page).tolist() == [3 * 18 + 5, -1]  # the fourth row of cells, the sixth half cell
     assert cells(page)[1, 3, 2] == ord("A") - 32  # right half of the third cell of the fourth row

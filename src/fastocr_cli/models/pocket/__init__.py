@@ -131,9 +131,7 @@ class Model(VisionModel):
         seen: Tensor = self.network.spaces(letters)
         if characters is None:
             return seen
-        height, width = pixels.shape[-2:]
-        grid = blank_grid(characters, height, width, self.network.config.token_height)
-        said = torch.from_numpy(grid).to(seen)[letters.row, letters.half]
+        said = torch.from_numpy(blank_grid(characters, *pixels.shape[-2:])).to(seen)[letters.cell_row, letters.half]
         return torch.where(said == 0, seen, OWN_SPACE * said)
 
     def detokenize(self, ids: list[int]) -> str:

@@ -41,16 +41,16 @@ def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) ->
     return grid
 
 
-def blank_grid(characters: Iterable[Character], height: int, width: int, token_height: int) -> np.ndarray:
+def blank_grid(characters: Iterable[Character], height: int, width: int) -> np.ndarray:
     """Where a page says itself whether a blank is printed before a letter.
 
     Returns:
-        int8 (height / token_height, width / 4): for the letter in each half cell 1 after a blank, -1 after a letter,
+        int8 (height / 8, width / 4): for the letter in each half cell 1 after a blank, -1 after a letter,
         0 for unknown.
     """
-    grid = np.zeros((height // token_height, width // HALF), np.int8)
+    grid = np.zeros((height // CELL, width // HALF), np.int8)
     for _, x, y, blank in characters:
-        row, half = int(y // token_height), int(x // HALF)
+        row, half = int(y // CELL), int(x // HALF)
         if blank is not None and 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1] and not grid[row, half]:
             grid[row, half] = 1 if blank else -1
     return grid

@@ -35,6 +35,9 @@ LEANS, LINE = 0.15, 30
 """Share of a row of cells from which on a letter leans out of its row, and the half cells to both sides in which
 letters that lean towards each other are one line of print."""
 
+ABOVE = 3
+"""Letters above others that make two lines of a row of visual tokens."""
+
 OWN_TRUST = 2.0
 """How much more than the trunk a page is believed that names its characters itself."""
 
@@ -50,10 +53,15 @@ MARKS = frozenset("#`*$-\\{}^_|")
 
 @dataclass
 class Letters:
-    """Letters of pages in raster order; pages with fewer are padded."""
+    """Letters of pages line by line, from left to right; pages with fewer are padded."""
 
     row: Tensor
     """(batch, letters): the row of visual tokens, -1 for padding."""
+    cell_row: Tensor
+    """(batch, letters): the row of cells."""
+    line: Tensor
+    """(batch, letters): the first row of cells of the printed line, -1 for padding; small print has two lines in a row
+    of visual tokens."""
     half: Tensor
     """(batch, letters): the column of half cells."""
     scores: Tensor
@@ -65,7 +73,7 @@ class Letters:
         At most WIDE, which also stands for the beginning of a line.
         """
         gap = (self.half - self.half.roll(1, 1)).clamp(max=WIDE)
-        begins = self.row != self.row.roll(1, 1)
+        begins = self.line != self.line.roll(1, 1)
         begins[:, 0] = True
         gap = torch.where(begins, WIDE, gap).float()
         return F.pad(gap, (AROUND, AROUND), value=WIDE).unfold(1, 2 * AROUND + 1, 1)
@@ -153,15 +161,29 @@ def _shifted(values: Tensor, up: int, left: int) -> Tensor:
 
 
 def _in_order(seen_in: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
-    """The letters by rows of visual tokens and from left to right, from where each was seen (`lined_up`)."""
-    by_row = seen_in.unflatten(1, (-1, cells_in_a_token)).transpose(2, 3).flatten(1)
-    place = packed(by_row >= 0)
-    seen_in, place = by_row.gather(1, place), place // cells_in_a_token
-    row, half = place // ink.shape[2], place % ink.shape[2]
-    source = seen_in.clamp(min=0) * ink.shape[2] + half
+    """The letters line by line and from left to right, from where each was seen (`lined_up`)."""
+    found, width = seen_in >= 0, seen_in.shape[2]
+    cell_row = torch.arange(seen_in.shape[1], device=seen_in.device)
+    two_lines = _two_lines(found.unflatten(1, (-1, cells_in_a_token))).repeat_interleave(cells_in_a_token, 1)
+    line = cell_row - torch.where(two_lines, 0, cell_row % cells_in_a_token)
+    nowhere = seen_in[0].numel()
+    order = line[..., None] * width + torch.arange(width, device=seen_in.device)
+    order, place = order.where(found, nowhere).flatten(1).sort(dim=1, stable=True)
+    most = max(1, int(found.sum((1, 2)).max()))
+    order, place = order[:, :most], place[:, :most]
+    half, is_letter = place % width, order < nowhere
+    source = seen_in.flatten(1).gather(1, place).clamp(min=0) * width + half
     seen = ink.flatten(1, 2).gather(1, source[..., None].expand(-1, -1, ink.shape[-1]))
     scores = (seen / seen.sum(-1, keepdim=True).clamp(min=1e-6)).log().clamp(min=LEAST_LETTER)
-    return Letters(torch.where(seen_in >= 0, row, -1), half, F.pad(scores, (1, 0), value=LEAST_LETTER))
+    cell_row = place // width
+    row, line = (torch.where(is_letter, rows, -1) for rows in (cell_row // cells_in_a_token, order // width))
+    return Letters(row, cell_row, line, half, F.pad(scores, (1, 0), value=LEAST_LETTER))
+
+
+def _two_lines(found: Tensor) -> Tensor:
+    """Whether letters stand above letters in a row of visual tokens: (batch, rows, cells, halves) to (batch, rows)."""
+    beside = F.max_pool2d(found[:, :, 1:].float().flatten(0, 1), (1, 3), 1, (0, 1)) > 0
+    return (found[:, :, :-1] & beside.view_as(found[:, :, 1:])).sum((2, 3)) >= ABOVE
 
 
 def spellings(tokenizer: Tokenizer, vocab_size: int) -> Tensor:
@@ -204,12 +226,12 @@ def blanks(tokenizer: Tokenizer, spelling: Tensor) -> tuple[Tensor, Tensor]:
 def windows(letters: Letters, start: Tensor) -> Tensor:
     """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 1).
 
-    A line ends where the row does; from there on, and nowhere, no letter fits.
+    From the end of the line on, and nowhere, no letter fits.
     """
     index = start[..., None] + torch.arange(MAX_LETTERS, device=start.device)
     inside = (start[..., None] >= 0) & (index < letters.row.shape[1])
     flat = index.clamp(0, letters.row.shape[1] - 1).flatten(1)
-    same = letters.row.gather(1, flat).view_as(index)
+    same = letters.line.gather(1, flat).view_as(index)
     inside &= (same == same[..., :1]) & (same >= 0)
     scores = letters.scores.gather(1, flat[..., None].expand(-1, -1, NUM_CLASSES)).unflatten(1, index.shape[1:])
     return F.pad(scores.masked_fill(~inside[..., None], LEAST_LETTER), (0, 1))
@@ -223,13 +245,18 @@ def fits(window: Tensor, spelling: Tensor) -> Tensor:
     return total.clamp(min=LEAST_TOKEN)
 
 
-def nearest(letters: Letters, row: Tensor, half: Tensor, most: int = 3) -> Tensor:
+def nearest(letters: Letters, cell_row: Tensor, half: Tensor, cells_in_a_token: int, most: int = 3) -> Tensor:
     """The number of the letter nearest to each place (batch, n), -1 where none is within `most` half cells."""
     width = max(int(letters.half.max()), int(half.max())) + 2 * most + 1
-    flat = torch.where(letters.row >= 0, letters.row * width + letters.half, torch.iinfo(torch.long).max // 2)
-    place = row * width + half
+    rows = max(int(letters.row.max()), int(cell_row.max()) // cells_in_a_token) + 1
+    second = (letters.line % cells_in_a_token) * (letters.row >= 0)
+    two_lines = second.new_zeros(len(second), rows).scatter_reduce(1, letters.row.clamp(min=0), second, "amax") > 0
+    below = two_lines.gather(1, cell_row.clamp(min=0) // cells_in_a_token)
+    line = cell_row - torch.where(below, 0, cell_row % cells_in_a_token)
+    flat = torch.where(letters.row >= 0, letters.line * width + letters.half, torch.iinfo(torch.long).max // 2)
+    place = line * width + half
     after = torch.searchsorted(flat.contiguous(), place.contiguous()).clamp(max=flat.shape[1] - 1)
     before = (after - 1).clamp(min=0)
     to_after, to_before = ((flat.gather(1, i) - place).abs() for i in (after, before))
     found = torch.where(to_after <= to_before, after, before)
-    return torch.where((row >= 0) & (torch.minimum(to_after, to_before) <= most), found, -1)
+    return torch.where((cell_row >= 0) & (torch.minimum(to_after, to_before) <= most), found, -1)

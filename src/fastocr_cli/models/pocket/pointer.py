@@ -59,8 +59,9 @@ class Pointer(Reading):
         """
         self.spelling, self.unprinted, self.tags = spelling, unprinted, tags
         num = int((letters.row[0] >= 0).sum())
-        self.row = np.full(num + MAX_LETTERS, -1)
-        self.row[:num] = letters.row[0, :num].cpu().numpy()
+        self.row = letters.row[0, :num].cpu().numpy()
+        self.line = np.full(num + MAX_LETTERS, -1)
+        self.line[:num] = letters.line[0, :num].cpu().numpy()
         self.cell = letters.half[0, :num].cpu().numpy() // 2
         self.scores = np.full((num + MAX_LETTERS, NOTHING + 1), LEAST_LETTER, np.float32)
         self.scores[:num, :NOTHING] = letters.scores[0, :num].float().cpu().numpy()
@@ -78,12 +79,12 @@ class Pointer(Reading):
         if self.must_read:
             return self.resume()
         if num:
-            likely = row[self.row[:num]] + cell[self.cell] - AGAIN * self.read
+            likely = row[self.row] + cell[self.cell] - AGAIN * self.read
             if self.onward < num:
                 likely[self.onward] += ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
-                beside = abs(best - self.onward) <= SNAP and self.row[best] == self.row[self.onward]
+                beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
                 self.at = self.onward if beside and not self.read[self.onward] else best
                 return int(self.row[self.at]), int(self.cell[self.at])
         return int(row.argmax()), int(cell.argmax())
@@ -115,7 +116,7 @@ class Pointer(Reading):
         """What is printed from here to the end of the line: (MAX_LETTERS, classes + 1), as `letters.windows`."""
         here = slice(self.at, self.at + MAX_LETTERS)
         window = self.scores[here].copy()
-        window[self.row[here] != self.row[self.at], :NOTHING] = LEAST_LETTER
+        window[self.line[here] != self.line[self.at], :NOTHING] = LEAST_LETTER
         return torch.from_numpy(window)
 
     @property
