@@ -10,19 +10,10 @@ from torch import Tensor, nn
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import (
-    Letters,
-    blanks,
-    fits,
-    letters_of,
-    nearest,
-    packed,
-    spellings,
-    windows,
-    without_marks,
-)
+from fastocr_cli.models.pocket.letters import Letters, letters_of, nearest, windows
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
+from fastocr_cli.models.pocket.spelling import Spelling, fits
 from fastocr_cli.models.pocket.vision import inked
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
@@ -104,11 +95,10 @@ class Trainee(nn.Module):
 
     def __init__(self, config: PocketConfig, tokenizer: Tokenizer, part: Part = "all") -> None:
         super().__init__()
-        spelling = without_marks(spellings(tokenizer, config.vocab_size))
-        signs, ends = blanks(tokenizer, spelling)
-        self.register_buffer("spelling", spelling, persistent=False)
-        self.register_buffer("signs", signs, persistent=False)
-        self.register_buffer("ends", ends, persistent=False)
+        spelling = Spelling.of(tokenizer, config.vocab_size)
+        self.register_buffer("spelling", spelling.compared, persistent=False)
+        self.register_buffer("signs", spelling.signs, persistent=False)
+        self.register_buffer("ends", spelling.ends, persistent=False)
         self.part = part
         self.network = PocketNetwork(config, attn_implementation=NAME)
         self.network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -224,4 +214,5 @@ def row_and_column(places: Tensor, in_a_row: int) -> tuple[Tensor, Tensor]:
 
 def keep(inked: Tensor) -> Tensor:
     """Indices [batch, most] in raster order of the inked visual tokens; pages with fewer keep white ones too."""
-    return packed(inked).sort(1).values
+    most = max(1, int(inked.sum(1).max()))
+    return inked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most].sort(1).values

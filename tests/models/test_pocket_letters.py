@@ -9,24 +9,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid
-from fastocr_cli.models.pocket.letters import (
-    AROUND,
-    LEAST_TOKEN,
-    MAX_LETTERS,
-    NOTHING,
-    WIDE,
-    Letters,
-    Spaces,
-    blanks,
-    fits,
-    letters_of,
-    lined_up,
-    nearest,
-    spellings,
-    windows,
-    without_marks,
-)
+from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
 from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.spelling import LEAST_TOKEN, MAX_LETTERS, NOTHING, Spelling, fits, without_marks
 from fastocr_cli.pages import Character
 
 
@@ -37,7 +22,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def spelling(tokenizer: Tokenizer) -> Tensor:
-    return spellings(tokenizer, tokenizer.get_vocab_size())
+    return Spelling.of(tokenizer, tokenizer.get_vocab_size()).letters
 
 
 LINES = ["the cat sat", "on the mat"]
@@ -146,6 +131,24 @@ def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, s
     assert torch.equal(compared[[the, call]], spelling[[the, call]])
 
 
+@pytest.mark.parametrize(("text", "char"), [("don’t", "’"), ("a “b", "“"), ("aéb", "é")])
+def test_a_character_beyond_ascii_is_copied_in_two_halves(tokenizer: Tokenizer, text: str, char: str) -> None:
+    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+    pointer = pointer_on([text], vocabulary.letters)
+    pointer.at = text.replace(" ", "").index(char)
+    first, second = tokenizer.encode(text).ids[-3:-1]
+    assert tokenizer.decode([first, second]).strip() == char
+    fit = fits(pointer.window(), vocabulary.compared)
+    assert fit[first] == fit[second] == 0
+    assert fit[tokenizer.token_to_id("s")] < 0
+    assert vocabulary.ends[first]
+    pointer.wrote(first)
+    assert not pointer.read[pointer.at]
+    assert pointer.onward == pointer.at
+    pointer.wrote(second)
+    assert pointer.read[pointer.at]
+
+
 def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Tokenizer, spelling: Tensor) -> None:
     letters = letters_of(a_page(LINES), 2)
     fit = fits(windows(letters, torch.tensor([[0, 6, -1]])), spelling)[0]
@@ -161,8 +164,9 @@ def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Toke
     assert fit.min() >= LEAST_TOKEN
 
 
-def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer, spelling: Tensor) -> None:
-    signs, ends = blanks(tokenizer, without_marks(spelling))
+def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer) -> None:
+    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+    signs, ends = vocabulary.signs, vocabulary.ends
     tokens = {name: tokenizer.token_to_id(name) for name in ("Ġthe", "the", "Ġ", "Ċ", "#", "</td><td>")}
     assert [signs[i].item() for i in tokens.values()] == [0.5, -0.5, 0.5, 0, 0, 0]
     assert [ends[i].item() for i in tokens.values()] == [False, False, True, True, False, False]

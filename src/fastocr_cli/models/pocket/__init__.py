@@ -25,10 +25,11 @@ from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import NOTHING, OWN_SPACE, Letters, blanks, fits, spellings, without_marks
+from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_of, text_positions
 from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 MAX_SIDE = 255 * 16
@@ -54,14 +55,14 @@ class Model(VisionModel):
         self.stop_token_ids = frozenset({config.eos_token_id})
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
-        letters = spellings(tokenizer, config.vocab_size)
-        self.printed = letters.numpy()
-        self.letters, self.spelling = letters.to(self.device), without_marks(letters).to(self.device)
-        signs, ends = blanks(tokenizer, self.spelling.cpu())
-        self.signs, self.ends = signs.to(self.device), frozenset(ends.nonzero()[:, 0].tolist())
-        self.unprinted = self.spelling[:, 0] == NOTHING
+        spelling = Spelling.of(tokenizer, config.vocab_size)
+        self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
+        self.unprinted = spelling.compared[:, 0] == NOTHING
         self.unprinted[list(self.stop_token_ids)] = False
         self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
+        self.letters, self.compared, self.signs = (
+            tensor.to(self.device) for tensor in (spelling.letters, spelling.compared, spelling.signs)
+        )
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, folder: Path | None, *, device: torch.device, dtype: torch.dtype) -> "Model":
@@ -96,7 +97,7 @@ class Model(VisionModel):
         rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
         places = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
-        fit = fits(window, self.spelling)
+        fit = fits(window, self.compared)
         for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
             fit[index] = fits(window[index], self.letters)
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]

@@ -1,26 +1,16 @@
-"""The letters of a page in reading order, and how well each token of the vocabulary spells them.
+"""The letters of a page, line by line.
 
-A copy mechanism (pointer-generator networks, arXiv 1704.04368): the decoder need not know how a word is spelled that
-stands on the page. Shared by reading and by training. Knows nothing of the decoder.
+Shared by reading and by training. Knows neither tokens nor the decoder.
 """
 
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from fastocr_cli.models.pocket.cells import CLASS_OF, NUM_CLASSES
-
-NOTHING = NUM_CLASSES
-"""The class after the end of a token: it fits whatever is printed there."""
-
-MAX_LETTERS = 8
-"""Letters of a token that are compared with the page."""
-
-LEAST_LETTER, LEAST_TOKEN = -3.5, -9.0
-"""A letter and a token that do not fit: log probabilities that another head can still outvote."""
+from fastocr_cli.models.pocket.cells import NUM_CLASSES
+from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, spelled
 
 NEIGHBOURS = [(up, left) for up in (1, 0, -1) for left in (1, 0, -1) if (up, left) != (0, 0)]
 """Of a half cell, those above and to the left first."""
@@ -46,9 +36,6 @@ OWN_SPACE = 8.0
 
 AROUND, WIDE = 3, 16
 """Letters to both sides whose gaps tell how wide the print is, and the widest gap in half cells."""
-
-MARKS = frozenset("#`*$-\\{}^_|")
-"""Tokens of these alone are Markdown or LaTeX more often than print."""
 
 
 @dataclass
@@ -147,12 +134,6 @@ def _mean_of_line(*parts: tuple[Tensor, Tensor]) -> Tensor:
     return total / count.clamp(min=1e-6)
 
 
-def packed(chosen: Tensor) -> Tensor:
-    """Indices (batch, most) of the True entries of (batch, n) in their order, then of False ones to the same length."""
-    most = max(1, int(chosen.sum(1).max()))
-    return chosen.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
-
-
 def _shifted(values: Tensor, up: int, left: int) -> Tensor:
     """What lies `up` rows above and `left` columns to the left of each place of (batch, rows, columns, ...)."""
     rows, columns = values.shape[1:3]
@@ -186,45 +167,8 @@ def _two_lines(found: Tensor) -> Tensor:
     return (found[:, :, :-1] & beside.view_as(found[:, :, 1:])).sum((2, 3)) >= ABOVE
 
 
-def spellings(tokenizer: Tokenizer, vocab_size: int) -> Tensor:
-    """The classes of each token's letters, (vocab_size, MAX_LETTERS), after the last one NOTHING.
-
-    Tokens that print nothing (tags, commands, blanks, single bytes of a character) have no letters.
-    """
-    table = torch.full((vocab_size, MAX_LETTERS), NOTHING)
-    unprinted = set(tokenizer.get_added_tokens_decoder())
-    for token in range(tokenizer.get_vocab_size()):
-        text = tokenizer.decode([token]).strip()
-        if token not in unprinted and "\ufffd" not in text:
-            classes = [CLASS_OF.get(char, 0) for char in text[:MAX_LETTERS]]
-            table[token, : len(classes)] = torch.tensor(classes, dtype=torch.long)
-    return table
-
-
-def without_marks(spelling: Tensor) -> Tensor:
-    """The same, with no letters for tokens of marks alone: whether these are printed the page does not tell."""
-    marks = torch.tensor([*(CLASS_OF[mark] for mark in sorted(MARKS)), NOTHING], device=spelling.device)
-    return spelling.masked_fill(torch.isin(spelling, marks).all(-1, keepdim=True), NOTHING)
-
-
-def blanks(tokenizer: Tokenizer, spelling: Tensor) -> tuple[Tensor, Tensor]:
-    """Which tokens begin with a blank and which do not, and after which neither matters.
-
-    Returns:
-        (vocabulary,): 0.5 for tokens with letters after a blank and for the blank alone, -0.5 for letters without,
-        0 for what prints nothing; and bool (vocabulary,): the token ends with a blank or a line.
-    """
-    signs, ends = torch.zeros(len(spelling)), torch.zeros(len(spelling), dtype=torch.bool)
-    for token in range(tokenizer.get_vocab_size()):
-        text = tokenizer.decode([token])
-        if spelling[token, 0] != NOTHING or text == " ":
-            signs[token] = 0.5 if text.startswith(" ") else -0.5
-        ends[token] = text[-1:].isspace()
-    return signs, ends
-
-
 def windows(letters: Letters, start: Tensor) -> Tensor:
-    """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 1).
+    """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 2).
 
     From the end of the line on, and nowhere, no letter fits.
     """
@@ -234,15 +178,7 @@ def windows(letters: Letters, start: Tensor) -> Tensor:
     same = letters.line.gather(1, flat).view_as(index)
     inside &= (same == same[..., :1]) & (same >= 0)
     scores = letters.scores.gather(1, flat[..., None].expand(-1, -1, NUM_CLASSES)).unflatten(1, index.shape[1:])
-    return F.pad(scores.masked_fill(~inside[..., None], LEAST_LETTER), (0, 1))
-
-
-def fits(window: Tensor, spelling: Tensor) -> Tensor:
-    """How well each token spells what is printed, at most 0: (..., MAX_LETTERS, classes + 1) to (..., vocabulary)."""
-    total = window[..., 0, :].index_select(-1, spelling[:, 0])
-    for number in range(1, MAX_LETTERS):
-        total += window[..., number, :].index_select(-1, spelling[:, number])
-    return total.clamp(min=LEAST_TOKEN)
+    return spelled(scores.masked_fill(~inside[..., None], LEAST_LETTER))
 
 
 def nearest(letters: Letters, cell_row: Tensor, half: Tensor, cells_in_a_token: int, most: int = 3) -> Tensor:

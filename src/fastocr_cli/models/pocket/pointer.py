@@ -6,19 +6,21 @@ token if in doubt, and to none twice unless nothing else is near. So a line is n
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Reading
-from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF
-from fastocr_cli.models.pocket.letters import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, Letters
+from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.letters import Letters
+from fastocr_cli.models.pocket.spelling import ASCII, FOREIGN, LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
-ONWARD, AGAIN, SNAP = 1.5, 6.0, 2
-"""Nats for the letter after the last token, nats against letters that were read, and how many letters aside the place
-head may be: within a word it is one too early or too late at times."""
+ONWARD, WITHIN, AGAIN, SNAP = 1.5, 5.0, 6.0, 2
+"""Nats for the letter after the last token, and for one in the same word; nats against letters that were read; and how
+many letters aside the place head may be: within a word it is one too early or too late at times."""
 
-ASCII = CLASS_OF["~"]
-"""Classes up to here are ASCII. Other characters have no token of their own, and a bullet is written as a hyphen."""
+NO_BLANK = -2.0
+"""The logit of a blank below which a letter is in the same word as the one before."""
 
 PATIENCE = 16
 """Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
@@ -63,9 +65,8 @@ class Pointer(Reading):
         self.line = np.full(num + MAX_LETTERS, -1)
         self.line[:num] = letters.line[0, :num].cpu().numpy()
         self.cell = letters.half[0, :num].cpu().numpy() // 2
-        self.scores = np.full((num + MAX_LETTERS, NOTHING + 1), LEAST_LETTER, np.float32)
-        self.scores[:num, :NOTHING] = letters.scores[0, :num].float().cpu().numpy()
-        self.scores[:, NOTHING] = 0
+        scores = F.pad(letters.scores[0, :num].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
+        self.scores = spelled(scores).numpy()
         self.spaces = np.append(space[0, :num].float().cpu().numpy(), np.float32(0))
         self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
@@ -81,7 +82,7 @@ class Pointer(Reading):
         if num:
             likely = row[self.row] + cell[self.cell] - AGAIN * self.read
             if self.onward < num:
-                likely[self.onward] += ONWARD
+                likely[self.onward] += WITHIN if self.spaces[self.onward] < NO_BLANK else ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
                 beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
@@ -113,10 +114,11 @@ class Pointer(Reading):
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
     def window(self) -> Tensor:
-        """What is printed from here to the end of the line: (MAX_LETTERS, classes + 1), as `letters.windows`."""
+        """What is printed from here to the end of the line: (MAX_LETTERS, classes + 2), as `letters.windows`."""
         here = slice(self.at, self.at + MAX_LETTERS)
         window = self.scores[here].copy()
-        window[self.line[here] != self.line[self.at], :NOTHING] = LEAST_LETTER
+        ended = self.line[here] != self.line[self.at]
+        window[ended], window[ended, NOTHING] = LEAST_LETTER, 0
         return torch.from_numpy(window)
 
     @property
@@ -137,21 +139,24 @@ class Pointer(Reading):
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
-        spelled = self.spelling[token]
-        spelled = spelled[spelled != NOTHING]
+        classes = self.spelling[token]
+        classes = classes[classes != NOTHING]
+        if len(classes) and classes[0] == FOREIGN:  # the second half stands at the same letter
+            self.onward = self.at
+            return
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle = 0 if token in self.tags else self.idle + (nowhere or unprinted)
         if nowhere:
             return
-        start = self._start_of(spelled) if len(spelled) else None
+        start = self._start_of(classes) if len(classes) else None
         if start is not None:
-            self.onward, self.idle = start + len(spelled), 0
+            self.onward, self.idle = start + len(classes), 0
             self.read[start : self.onward] = True
         elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
             self.read[self.at], self.onward = True, self.at + 1
 
-    def _start_of(self, spelled: NDArray[np.int64]) -> int | None:
+    def _start_of(self, classes: NDArray[np.int64]) -> int | None:
         """Where these letters stand on the page, one or two aside at most, or None."""
-        starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(spelled)]
-        alike = [self.scores[np.arange(start, start + len(spelled)), spelled].mean() for start in starts]
+        starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(classes)]
+        alike = [self.scores[np.arange(start, start + len(classes)), classes].mean() for start in starts]
         return starts[int(np.argmax(alike))] if alike and max(alike) > ALIKE else None
