@@ -196,13 +196,14 @@ class Trainee(nn.Module):
         assert outputs.hidden is not None
         assert outputs.letters is not None
         cell_row, half = row_and_column(batch.halves, 2 * batch.num_cells)
+        spaces = self.network.spaces(outputs.letters).float()
         with torch.no_grad():
             start = nearest(outputs.letters, cell_row, half, TOKEN_HEIGHT // CELL)
             aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)
             moved = (start + torch.randint_like(start, 2) * 2 - 1).clamp(0, outputs.letters.row.shape[1] - 1)
             start = torch.where(aside & (start >= 0), moved, start)
-            fit = fits(windows(outputs.letters, start), self.spelling)
-        space = self.network.spaces(outputs.letters).float().gather(1, start.clamp(min=0))
+            fit = fits(windows(outputs.letters, spaces, start), self.spelling)
+        space = spaces.gather(1, start.clamp(min=0))
         space = space.masked_fill((start < 0) | self.ends[batch.inputs], 0)
         return self.network.next_tokens(outputs.hidden, fit, space, self.signs)
 

@@ -49,9 +49,12 @@ def pointer_on(lines: list[str], spelling: Tensor) -> Pointer:
     return begun(letters_of(a_page(lines), 2), spelling)
 
 
-def begun(letters: Letters, spelling: Tensor, tags: frozenset[int] = frozenset()) -> Pointer:
+def begun(
+    letters: Letters, spelling: Tensor, tags: frozenset[int] = frozenset(), space: Tensor | None = None
+) -> Pointer:
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
-    return Pointer(letters, torch.zeros(letters.row.shape), spelling.numpy(), frozenset(unprinted), tags)
+    space = torch.zeros(letters.row.shape) if space is None else space
+    return Pointer(letters, space, spelling.numpy(), frozenset(unprinted), tags)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -118,7 +121,7 @@ def test_a_line_moves_only_where_there_is_room() -> None:
 def test_a_page_without_letters_has_none() -> None:
     letters = letters_of(a_page([""]), 2)
     assert letters.row.tolist() == [[-1]]
-    assert (windows(letters, torch.tensor([[-1, 0]]))[..., :NOTHING] < 0).all()
+    assert (windows(letters, torch.zeros(letters.row.shape), torch.tensor([[-1, 0]]))[..., :NOTHING] < 0).all()
 
 
 def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, spelling: Tensor) -> None:
@@ -151,7 +154,7 @@ def test_a_character_beyond_ascii_is_copied_in_two_halves(tokenizer: Tokenizer, 
 
 def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Tokenizer, spelling: Tensor) -> None:
     letters = letters_of(a_page(LINES), 2)
-    fit = fits(windows(letters, torch.tensor([[0, 6, -1]])), spelling)[0]
+    fit = fits(windows(letters, torch.zeros(letters.row.shape), torch.tensor([[0, 6, -1]])), spelling)[0]
     the, to, newline = (tokenizer.token_to_id(token) for token in ("Ġthe", "Ġto", "Ċ"))
     assert fit[0, the] == fit[0, newline] == 0
     assert fit[0, to] < fit[0, the]
@@ -159,7 +162,7 @@ def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Toke
     assert fit[1, sat[0]] == 0
     crossing = torch.full((1, MAX_LETTERS), NOTHING)
     crossing[0, :4] = torch.tensor([CLASS_OF[char] for char in "sato"])
-    assert fits(windows(letters, torch.tensor([[6]])), crossing) < 0
+    assert fits(windows(letters, torch.zeros(letters.row.shape), torch.tensor([[6]])), crossing) < 0
     assert (fit[2] <= 0).all()
     assert fit.min() >= LEAST_TOKEN
 
@@ -231,12 +234,21 @@ def test_two_lines_in_a_row_are_read_one_after_the_other(spelling: Tensor) -> No
 
 def test_the_pointer_sees_what_training_sees(spelling: Tensor) -> None:
     letters = letters_of(a_page(LINES), 2)
-    pointer = pointer_on(LINES, spelling)
+    space = torch.tensor([[8.0 if number in (3, 6, 11, 14) else -8.0 for number in range(17)]])
+    pointer = begun(letters, spelling, space=space)
     for letter, (row, cell) in {0: (1, 1), 8: (1, 11), 16: (3, 10)}.items():
         assert at(pointer, row, cell) == (row, cell)
-        assert torch.equal(pointer.window(), windows(letters, torch.tensor([[letter]]))[0, 0])
+        assert torch.equal(pointer.window(), windows(letters, space, torch.tensor([[letter]]))[0, 0])
     at(pointer, 0, 0)  # nothing printed is near
-    assert torch.equal(pointer.window(), windows(letters, torch.tensor([[-1]]))[0, 0])
+    assert torch.equal(pointer.window(), windows(letters, space, torch.tensor([[-1]]))[0, 0])
+
+
+def test_no_token_goes_on_beyond_a_blank(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    letters = letters_of(a_page(["we left"]), 2)
+    token = tokenizer.token_to_id("el")
+    for blank, fit in ((8.0, -3.5), (1.0, 0.0), (-8.0, 0.0)):
+        space = torch.tensor([[-8.0, -8.0, blank, -8.0, -8.0, -8.0]])
+        assert fits(windows(letters, space, torch.tensor([[1]])), spelling)[0, 0, token] == fit
 
 
 def test_what_was_read_is_not_read_again_while_more_is_near(tokenizer: Tokenizer, spelling: Tensor) -> None:

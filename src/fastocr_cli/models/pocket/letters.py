@@ -34,6 +34,9 @@ OWN_TRUST = 2.0
 OWN_SPACE = 8.0
 """The logit of a blank where the page says itself that there is one."""
 
+BLANK = 2.0
+"""The logit of a blank from which on there is one without doubt, and below whose negative there is none."""
+
 AROUND, WIDE = 3, 16
 """Letters to both sides whose gaps tell how wide the print is, and the widest gap in half cells."""
 
@@ -167,16 +170,19 @@ def _two_lines(found: Tensor) -> Tensor:
     return (found[:, :, :-1] & beside.view_as(found[:, :, 1:])).sum((2, 3)) >= ABOVE
 
 
-def windows(letters: Letters, start: Tensor) -> Tensor:
+def windows(letters: Letters, space: Tensor, start: Tensor) -> Tensor:
     """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 2).
 
-    From the end of the line on, and nowhere, no letter fits.
+    From the end of the line on, and from a blank that is there without doubt by its logit `space` (batch, letters), no
+    letter fits: no token goes on there. Nowhere does any.
     """
     index = start[..., None] + torch.arange(MAX_LETTERS, device=start.device)
     inside = (start[..., None] >= 0) & (index < letters.row.shape[1])
     flat = index.clamp(0, letters.row.shape[1] - 1).flatten(1)
     same = letters.line.gather(1, flat).view_as(index)
     inside &= (same == same[..., :1]) & (same >= 0)
+    apart = (space > BLANK).gather(1, flat).view_as(index)
+    inside[..., 1:] &= apart[..., 1:].cumsum(-1) == 0
     scores = letters.scores.gather(1, flat[..., None].expand(-1, -1, NUM_CLASSES)).unflatten(1, index.shape[1:])
     return spelled(scores.masked_fill(~inside[..., None], LEAST_LETTER))
 

@@ -12,15 +12,12 @@ from torch import Tensor
 
 from fastocr_cli.models.base import Reading
 from fastocr_cli.models.pocket.cells import CHARACTERS
-from fastocr_cli.models.pocket.letters import Letters
+from fastocr_cli.models.pocket.letters import BLANK, Letters
 from fastocr_cli.models.pocket.spelling import ASCII, FOREIGN, LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
 ONWARD, WITHIN, AGAIN, SNAP = 1.5, 5.0, 6.0, 2
 """Nats for the letter after the last token, and for one in the same word; nats against letters that were read; and how
 many letters aside the place head may be: within a word it is one too early or too late at times."""
-
-NO_BLANK = -2.0
-"""The logit of a blank below which a letter is in the same word as the one before."""
 
 PATIENCE = 16
 """Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
@@ -67,7 +64,7 @@ class Pointer(Reading):
         self.cell = letters.half[0, :num].cpu().numpy() // 2
         scores = F.pad(letters.scores[0, :num].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
         self.scores = spelled(scores).numpy()
-        self.spaces = np.append(space[0, :num].float().cpu().numpy(), np.float32(0))
+        self.spaces = np.pad(space[0, :num].float().cpu().numpy(), (0, MAX_LETTERS))
         self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
         self.onward = self.idle = self.refusals = 0
@@ -82,7 +79,7 @@ class Pointer(Reading):
         if num:
             likely = row[self.row] + cell[self.cell] - AGAIN * self.read
             if self.onward < num:
-                likely[self.onward] += WITHIN if self.spaces[self.onward] < NO_BLANK else ONWARD
+                likely[self.onward] += WITHIN if self.spaces[self.onward] < -BLANK else ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
                 beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
@@ -114,10 +111,11 @@ class Pointer(Reading):
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
     def window(self) -> Tensor:
-        """What is printed from here to the end of the line: (MAX_LETTERS, classes + 2), as `letters.windows`."""
+        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 2), as `letters.windows`."""
         here = slice(self.at, self.at + MAX_LETTERS)
         window = self.scores[here].copy()
         ended = self.line[here] != self.line[self.at]
+        ended[1:] |= np.cumsum(self.spaces[here][1:] > BLANK) > 0
         window[ended], window[ended, NOTHING] = LEAST_LETTER, 0
         return torch.from_numpy(window)
 
