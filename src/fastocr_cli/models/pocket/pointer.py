@@ -1,7 +1,8 @@
 """A finger on the page: where pocket reads while it writes, and what it has read already.
 
 The place head says where the next token is printed; the finger goes to the letter there, to the one after the last
-token if in doubt, and to none twice unless nothing else is near. So a line is not read again and again.
+token, column by column, if in doubt, and to none twice unless nothing else is near. So a line is not read again and
+again.
 """
 
 import numpy as np
@@ -12,12 +13,13 @@ from torch import Tensor
 
 from fastocr_cli.models.base import Reading
 from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.columns import reading_order
 from fastocr_cli.models.pocket.letters import BLANK, Letters
 from fastocr_cli.models.pocket.spelling import ASCII, FOREIGN, LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
-ONWARD, WITHIN, AGAIN, SNAP = 1.5, 5.0, 6.0, 2
-"""Nats for the letter after the last token, and for one in the same word; nats against letters that were read; and how
-many letters aside the place head may be: within a word it is one too early or too late at times."""
+ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
+"""Nats for the letter after the last token in the order of columns, and for one in the same word; nats against letters
+that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
 
 PATIENCE = 16
 """Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
@@ -58,13 +60,13 @@ class Pointer(Reading):
         """
         self.spelling, self.unprinted, self.tags = spelling, unprinted, tags
         num = int((letters.row[0] >= 0).sum())
-        self.row = letters.row[0, :num].cpu().numpy()
-        self.line = np.full(num + MAX_LETTERS, -1)
-        self.line[:num] = letters.line[0, :num].cpu().numpy()
-        self.cell = letters.half[0, :num].cpu().numpy() // 2
-        scores = F.pad(letters.scores[0, :num].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
+        row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
+        order = reading_order(line, half)
+        self.row, self.cell = row[order], half[order] // 2
+        self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)
+        scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
         self.scores = spelled(scores).numpy()
-        self.spaces = np.pad(space[0, :num].float().cpu().numpy(), (0, MAX_LETTERS))
+        self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
         self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
         self.onward = self.idle = self.refusals = 0

@@ -1,0 +1,73 @@
+"""Columns of prose are read one after the other, tables row by row, and no letter is lost."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fastocr_cli.models.pocket.columns import MIN_LINES, reading_order
+
+Ints = NDArray[np.int64]
+Block = tuple[int, int, int, int]  # first line, number of lines, first half cell, letters in a line
+
+
+def printed(*blocks: Block) -> tuple[Ints, Ints, Ints]:
+    """Line, half cell and block of every letter, line by line; a letter every two half cells, a line every other one."""
+    letters = sorted(
+        (first + 2 * number, start + 2 * letter, block)
+        for block, (first, num_lines, start, num_letters) in enumerate(blocks)
+        for number in range(num_lines)
+        for letter in range(num_letters)
+    )
+    line, half, block = np.array(letters).T
+    return line, half, block
+
+
+def blocks_in_order(*blocks: Block) -> list[int]:
+    line, half, block = printed(*blocks)
+    order = reading_order(line, half)
+    assert sorted(order) == list(range(len(line)))
+    read = block[order]
+    return [int(read[0]), *(int(b) for a, b in pairwise(read) if a != b)]
+
+
+LEFT, RIGHT = (10, 20, 0, 30), (10, 20, 66, 30)
+
+
+def test_a_single_column_is_read_line_by_line() -> None:
+    line, half, _ = printed((0, 30, 0, 50))
+    assert reading_order(line, half).tolist() == list(range(1500))
+
+
+def test_two_columns_are_read_one_after_the_other() -> None:
+    assert blocks_in_order(LEFT, RIGHT) == [0, 1]
+
+
+def test_columns_need_not_share_their_lines() -> None:
+    assert blocks_in_order(LEFT, (11, 18, 66, 30)) == [0, 1]
+
+
+def test_three_columns() -> None:
+    assert blocks_in_order((0, 20, 0, 20), (0, 20, 46, 20), (0, 20, 92, 20)) == [0, 1, 2]
+
+
+def test_what_goes_across_both_columns_comes_before_and_between_and_after() -> None:
+    title, figure, foot = (4, 2, 20, 40), (52, 2, 20, 40), (100, 1, 20, 40)
+    lower_left, lower_right = (58, 20, 0, 30), (58, 20, 66, 30)
+    assert blocks_in_order(title, LEFT, RIGHT, figure, lower_left, lower_right, foot) == [0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("num_letters", [1, 5, 10])
+def test_a_table_is_read_row_by_row(num_letters: int) -> None:
+    blocks = [(0, 12, start, num_letters) for start in (0, 40, 80)]
+    assert blocks_in_order(*blocks) == [0, 1, 2] * 12
+
+
+def test_a_few_lines_are_no_column() -> None:
+    num_lines = MIN_LINES - 1
+    assert blocks_in_order((0, num_lines, 0, 30), (0, num_lines, 66, 30)) == [0, 1] * num_lines
+
+
+def test_a_page_without_letters_has_an_order() -> None:
+    assert reading_order(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
