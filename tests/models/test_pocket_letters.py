@@ -314,13 +314,17 @@ def test_after_many_blanks_it_goes_on_with_the_next_letter(tokenizer: Tokenizer,
     assert not pointer.must_read
 
 
-def test_table_tags_are_not_blanks(tokenizer: Tokenizer, spelling: Tensor) -> None:
+def test_a_table_may_have_empty_cells_but_not_for_ever(tokenizer: Tokenizer, spelling: Tensor) -> None:
     tag = tokenizer.token_to_id("</td><td>")
     pointer = begun(letters_of(a_page(LINES), 2), spelling, frozenset({tag}))
     for _ in range(2 * PATIENCE):
         at(pointer, 1, 1)
         pointer.wrote(tag)
     assert not pointer.must_read
+    for _ in range(PATIENCE + 1):
+        at(pointer, 1, 1)
+        pointer.wrote(tag)
+    assert pointer.must_read
 
 
 def test_a_page_does_not_end_while_much_is_unread(tokenizer: Tokenizer, spelling: Tensor) -> None:

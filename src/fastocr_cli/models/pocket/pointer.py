@@ -21,8 +21,9 @@ ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
 """Nats for the letter after the last token in the order of columns, and for one in the same word; nats against letters
 that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
 
-PATIENCE = 16
-"""Tokens in a row, table tags apart, that read nothing: from then on the next letter that was not read must be."""
+PATIENCE, TAG = 16, 1 / 3
+"""Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next letter
+that was not read must be."""
 
 LEFT, MIN_LEFT, MAX_REFUSALS = 0.15, 120, 8
 """Share and number of unread letters with which a page is not at its end yet (running heads and page numbers are
@@ -69,7 +70,8 @@ class Pointer(Reading):
         self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
         self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
-        self.onward = self.idle = self.refusals = 0
+        self.onward = self.refusals = 0
+        self.idle = 0.0
         self.at = num  # a letter, or behind the last one
 
     def look(self, row: NDArray[np.float32], cell: NDArray[np.float32]) -> tuple[int, int]:
@@ -145,7 +147,7 @@ class Pointer(Reading):
             self.onward = self.at
             return
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
-        self.idle = 0 if token in self.tags else self.idle + (nowhere or unprinted)
+        self.idle += TAG if token in self.tags else nowhere or unprinted
         if nowhere:
             return
         start = self._start_of(classes) if len(classes) else None
