@@ -82,7 +82,7 @@ class Pointer(Reading):
             return self.resume()
         if num:
             likely = row[self.row] + cell[self.cell] - AGAIN * self.read
-            if self.onward < num:
+            if 0 < self.onward < num:
                 likely[self.onward] += WITHIN if self.spaces[self.onward] < -BLANK else ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
