@@ -5,6 +5,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -262,6 +263,29 @@ def test_what_was_read_is_not_read_again_while_more_is_near(tokenizer: Tokenizer
         pointer.wrote(token)
     assert places == [(1, 1), (1, 2), (1, 3), (1, 4)]
     assert pointer.read.all()
+
+
+def test_it_goes_on_however_sure_the_head_is_of_the_last_place(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["aaab"], spelling)
+    token = tokenizer.token_to_id("a")
+    for letter in range(3):
+        pointer.look(*sure_of(1, 1))
+        assert pointer.at == letter
+        pointer.wrote(token)
+
+
+def test_reading_again_is_no_progress(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(LINES, spelling)
+    for _ in range(PATIENCE + 1):
+        pointer.at = 0
+        pointer.wrote(tokenizer.token_to_id("the"))
+    assert pointer.must_read
+
+
+def sure_of(row: int, cell: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    rows, cells = np.full(256, -50, np.float32), np.full(512, -50, np.float32)
+    rows[row] = cells[cell] = 0
+    return rows, cells
 
 
 def test_within_a_word_it_goes_on_where_the_last_token_ended(tokenizer: Tokenizer, spelling: Tensor) -> None:

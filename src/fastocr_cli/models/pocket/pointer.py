@@ -22,8 +22,8 @@ ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
 that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
 
 PATIENCE, TAG = 16, 1 / 3
-"""Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next letter
-that was not read must be."""
+"""Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
+letter that was not read must be."""
 
 LEFT, MIN_LEFT, MAX_REFUSALS = 0.15, 120, 8
 """Share and number of unread letters with which a page is not at its end yet (running heads and page numbers are
@@ -86,6 +86,8 @@ class Pointer(Reading):
                 likely[self.onward] += WITHIN if self.spaces[self.onward] < -BLANK else ONWARD
             best = int(likely.argmax())
             if likely[best] > LOST:
+                if self.read[best] and 0 < self.onward < num and not self.read[self.onward]:
+                    best = self.onward  # a head that is too sure of the last place would stay there for ever
                 beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
                 self.at = self.onward if beside and not self.read[self.onward] else best
                 return int(self.row[self.at]), int(self.cell[self.at])
@@ -152,7 +154,8 @@ class Pointer(Reading):
             return
         start = self._start_of(classes) if len(classes) else None
         if start is not None:
-            self.onward, self.idle = start + len(classes), 0
+            self.onward = start + len(classes)
+            self.idle = self.idle + 1 if self.read[start : self.onward].all() else 0
             self.read[start : self.onward] = True
         elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
             self.read[self.at], self.onward = True, self.at + 1
