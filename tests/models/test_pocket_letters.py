@@ -365,12 +365,17 @@ def test_a_page_does_not_end_while_much_is_unread(tokenizer: Tokenizer, spelling
     assert pointer.warnings() == ()
 
 
-def test_it_resumes_at_the_next_letter_or_at_the_first(spelling: Tensor) -> None:
-    pointer = pointer_on(LINES, spelling)
-    pointer.read[3:9], pointer.onward = True, 3
-    assert pointer.resume() == (3, 1)
-    pointer.read[9:] = True
-    assert pointer.resume() == (1, 1)
+def test_what_is_missing_most_is_read_before_the_page_ends(spelling: Tensor) -> None:
+    pointer = begun(letters_of(a_page(["a" * 14]).repeat(1, 20, 1, 1, 1), 2), spelling)
+    pointer.read[:] = True
+    pointer.read[10:40] = pointer.read[100 : 100 + MIN_LEFT] = pointer.read[200:230] = False
+    assert pointer.longest_unread() == (100, MIN_LEFT)
+    assert pointer.refuses_to_end()
+    assert pointer.at == 100
+    pointer.read[100] = True
+    assert not pointer.refuses_to_end()
+    pointer.read[:] = True
+    assert pointer.longest_unread() == (0, 0)
 
 
 def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, spelling: Tensor) -> None:

@@ -107,7 +107,7 @@ class Model(VisionModel):
                 scores[index, self.unprinted] = float("-inf")
             elif token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = float("-inf")
-                places[index] = pointer.resume()
+                places[index] = pointer.place
         row, cell = torch.tensor(places, device=self.device).T
         return scores, text_positions(counts, row, cell)
 

@@ -25,9 +25,9 @@ PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
 letter that was not read must be."""
 
-LEFT, MIN_LEFT, MAX_REFUSALS = 0.15, 120, 8
-"""Share and number of unread letters with which a page is not at its end yet (running heads and page numbers are
-left out), and how often it is told so: a photograph may look like letters."""
+MIN_LEFT, MAX_REFUSALS = 80, 8
+"""Unread letters in a row with which a page is not at its end yet (running heads and page numbers are left out), and
+how often it is told so: a photograph may look like letters."""
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
@@ -79,7 +79,8 @@ class Pointer(Reading):
         num = len(self.read)
         self.at = num
         if self.must_read:
-            return self.resume()
+            self.at = self.onward + int(self.read[self.onward :].argmin())
+            return self.place
         if num:
             likely = row[self.row] + cell[self.cell] - AGAIN * self.read
             if 0 < self.onward < num:
@@ -90,29 +91,31 @@ class Pointer(Reading):
                     best = self.onward  # a head that is too sure of the last place would stay there for ever
                 beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
                 self.at = self.onward if beside and not self.read[self.onward] else best
-                return int(self.row[self.at]), int(self.cell[self.at])
+                return self.place
         return int(row.argmax()), int(cell.argmax())
 
-    def resume(self) -> tuple[int, int]:
-        """Go to the next letter that was not read, or to the first one; gives row and cell."""
-        unread = np.flatnonzero(~self.read)
-        later = unread[unread >= self.onward]
-        self.at = int(later[0] if len(later) else unread[0])
+    @property
+    def place(self) -> tuple[int, int]:
+        """Row and cell of the letter where the finger is."""
         return int(self.row[self.at]), int(self.cell[self.at])
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether much more is unread than a running head and a page number."""
-        return len(self.read) - int(self.read.sum()) >= max(MIN_LEFT, LEFT * len(self.read))
+    def longest_unread(self) -> tuple[int, int]:
+        """Number of the first letter, and of letters, of the longest stretch that was not read."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], self.read, [True]]))).reshape(-1, 2)
+        lengths = edges[:, 1] - edges[:, 0]
+        longest = int(lengths.argmax()) if len(lengths) else 0
+        return (int(edges[longest, 0]), int(lengths[longest])) if len(lengths) else (0, 0)
 
     def refuses_to_end(self) -> bool:
-        """Whether the page must not end yet; counts the times."""
-        refused = self.is_unfinished and self.refusals < MAX_REFUSALS
-        self.refusals += refused
+        """Whether the page must not end yet; if so, goes to what is missing, and counts the times."""
+        first, num_letters = self.longest_unread()
+        refused = num_letters >= MIN_LEFT and self.refusals < MAX_REFUSALS
+        if refused:
+            self.at, self.refusals = first, self.refusals + 1
         return refused
 
     def warnings(self) -> tuple[str, ...]:
-        if not self.is_unfinished:
+        if self.longest_unread()[1] < MIN_LEFT:
             return ()
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
