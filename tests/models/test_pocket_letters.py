@@ -274,6 +274,21 @@ def test_it_goes_on_however_sure_the_head_is_of_the_last_place(tokenizer: Tokeni
         pointer.wrote(token)
 
 
+def test_a_leap_costs_what_it_leaves_out(spelling: Tensor) -> None:
+    pointer = begun(letters_of(a_page(["a" * 14]).repeat(1, 30, 1, 1, 1), 2), spelling)
+    rows, cells = np.full(256, -9, np.float32), np.zeros(512, np.float32)
+    rows[[1, 7]], cells[2:] = -1.5, -9  # the first line, and with more right the second
+    rows[7] = -1
+    pointer.look(rows, cells)
+    assert pointer.at == 14  # a running head may be left out
+    rows[[7, 61]] = -9, -1
+    pointer.look(rows, cells)
+    assert pointer.at == 0  # ten lines are not
+    pointer.read[: 14 * 9] = True
+    pointer.look(rows, cells)
+    assert pointer.at == 14 * 10  # unless they were read before
+
+
 def test_reading_again_is_no_progress(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
     for _ in range(PATIENCE + 1):

@@ -21,6 +21,9 @@ ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
 """Nats for the letter after the last token in the order of columns, and for one in the same word; nats against letters
 that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
 
+LEFT_OUT, MOST_LEFT_OUT = 50, 300
+"""Unread letters that cost a nat where it leaps over them, and how many cost more than fewer."""
+
 PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
 letter that was not read must be."""
@@ -82,7 +85,7 @@ class Pointer(Reading):
             self.at = self.onward + int(self.read[self.onward :].argmin())
             return self.place
         if num:
-            likely = row[self.row] + cell[self.cell] - AGAIN * self.read
+            likely = row[self.row] + cell[self.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
             if 0 < self.onward < num:
                 likely[self.onward] += WITHIN if self.spaces[self.onward] < -BLANK else ONWARD
             best = int(likely.argmax())
@@ -93,6 +96,13 @@ class Pointer(Reading):
                 self.at = self.onward if beside and not self.read[self.onward] else best
                 return self.place
         return int(row.argmax()), int(cell.argmax())
+
+    def _left_out(self) -> NDArray[np.int64]:
+        """How many unread letters lie between the last token and each letter that comes later."""
+        unread = np.cumsum(~self.read)
+        before = unread[self.onward - 1] if self.onward else 0
+        left_out: NDArray[np.int64] = np.clip(unread - before - 1, 0, MOST_LEFT_OUT)
+        return left_out
 
     @property
     def place(self) -> tuple[int, int]:
