@@ -289,6 +289,42 @@ def test_a_leap_costs_what_it_leaves_out(spelling: Tensor) -> None:
     assert pointer.at == 14 * 10  # unless they were read before
 
 
+def test_a_divided_word_is_one_word(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["the com-", "mon law"], spelling)
+    for token in tokenizer.encode("the").ids:
+        pointer.at = 0
+        pointer.wrote(token)
+    at(pointer, 1, 5)
+    common = tokenizer.encode(" common").ids
+    assert len(common) == 2
+    for token in common:
+        assert fits(pointer.window(), spelling)[token] == 0
+        pointer.wrote(token)
+        pointer.at = pointer.onward
+    assert pointer.read.tolist() == [True] * 10 + [False] * 3  # the hyphen, too
+    assert pointer.place == (3, 5)
+
+
+def test_a_hyphen_may_be_written(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["half-", "time"], spelling)
+    for token in tokenizer.encode("half").ids:
+        at(pointer, 1, 1 + pointer.onward)
+        pointer.wrote(token)
+    assert at(pointer, 1, 5) == (1, 5)  # where the head is sure of it
+    pointer.wrote(tokenizer.token_to_id("-"))
+    assert pointer.read[4]
+    assert pointer.onward == 5
+
+
+def test_a_page_may_end_with_a_divided_word(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["com-", "m"], spelling)
+    pointer.at = 2
+    assert pointer.window().shape == (MAX_LETTERS, NOTHING + 2)
+    for token in tokenizer.encode("mmm").ids:
+        pointer.wrote(token)
+    assert pointer.onward <= 5
+
+
 def test_reading_again_is_no_progress(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
     for _ in range(PATIENCE + 1):

@@ -14,6 +14,7 @@ from torch import Tensor
 from fastocr_cli.models.base import Reading
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.columns import reading_order
+from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, Letters
 from fastocr_cli.models.pocket.spelling import ASCII, FOREIGN, LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
@@ -71,6 +72,9 @@ class Pointer(Reading):
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
         self.scores = spelled(scores).numpy()
         self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
+        halves = second_halves(self.line[:num], self.scores[:num, :NOTHING].argmax(-1))
+        self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
+        self.spaces[self.divided] = 0
         self.last: int | None = None  # token
         self.read = np.zeros(num, bool)
         self.onward = self.refusals = 0
@@ -130,13 +134,28 @@ class Pointer(Reading):
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
     def window(self) -> Tensor:
-        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 2), as `letters.windows`."""
-        here = slice(self.at, self.at + MAX_LETTERS)
-        window = self.scores[here].copy()
-        ended = self.line[here] != self.line[self.at]
-        ended[1:] |= np.cumsum(self.spaces[here][1:] > BLANK) > 0
-        window[ended], window[ended, NOTHING] = LEAST_LETTER, 0
+        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 2), as `letters.windows`.
+
+        A word divided at the end of the line goes on in the next one.
+        """
+        path = self._path(self.at, MAX_LETTERS)
+        window = self.scores[path]
+        ended = (self.line[path[1:]] != self.line[path[:-1]]) & ~self.divided[path[1:]]
+        ended = np.cumsum(ended | (self.spaces[path[1:]] > BLANK)) > 0
+        window[1:][ended], window[1:][ended, NOTHING] = LEAST_LETTER, 0
         return torch.from_numpy(window)
+
+    def _path(self, start: int, num_letters: int) -> NDArray[np.int64]:
+        """The numbers of so many letters from `start` on, without hyphens that divide a word."""
+        path = [start]
+        while len(path) < num_letters:
+            path.append(self._after(path[-1]))
+        return np.array(path)
+
+    def _after(self, letter: int) -> int:
+        """The number of the letter after this one in its word or line; behind the last one there is one more."""
+        following = letter + 2 if self.divided[min(letter + 2, len(self.divided) - 1)] else letter + 1
+        return min(following, len(self.read))
 
     @property
     def at_mark(self) -> bool:
@@ -167,14 +186,16 @@ class Pointer(Reading):
             return
         start = self._start_of(classes) if len(classes) else None
         if start is not None:
-            self.onward = start + len(classes)
-            self.idle = self.idle + 1 if self.read[start : self.onward].all() else 0
-            self.read[start : self.onward] = True
+            path = self._path(start, len(classes))
+            self.onward = self._after(int(path[-1]))
+            path = path[path < len(self.read)]
+            self.idle = self.idle + 1 if self.read[path].all() else 0
+            self.read[path] = self.read[path[self.divided[path]] - 1] = True
         elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
             self.read[self.at], self.onward = True, self.at + 1
 
     def _start_of(self, classes: NDArray[np.int64]) -> int | None:
         """Where these letters stand on the page, one or two aside at most, or None."""
         starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(classes)]
-        alike = [self.scores[np.arange(start, start + len(classes)), classes].mean() for start in starts]
+        alike = [self.scores[self._path(start, len(classes)), classes].mean() for start in starts]
         return starts[int(np.argmax(alike))] if alike and max(alike) > ALIKE else None
