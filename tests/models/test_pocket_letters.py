@@ -325,6 +325,15 @@ def test_a_page_may_end_with_a_divided_word(tokenizer: Tokenizer, spelling: Tens
     assert pointer.onward <= 5
 
 
+def test_the_letter_here_is_read_though_one_beside_it_is_clearer(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["aaa"], spelling)
+    pointer.scores[1, CLASS_OF["a"]] = -0.5
+    token = tokenizer.token_to_id("a")
+    pointer.read[0], pointer.at = True, 1
+    pointer.wrote(token)
+    assert pointer.read.tolist() == [True, True, False]
+
+
 def test_reading_again_is_no_progress(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(LINES, spelling)
     for _ in range(PATIENCE + 1):

@@ -39,8 +39,8 @@ LOST = -8.0
 PRINTED_MARKS = MARKS - {"-"}
 """Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX."""
 
-ALIKE = -2.0
-"""Mean nats a letter of a token that counts as read off the page."""
+ALIKE, ASIDE = -2.0, 0.5
+"""Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
 
 
 class Pointer(Reading):
@@ -195,7 +195,15 @@ class Pointer(Reading):
             self.read[self.at], self.onward = True, self.at + 1
 
     def _start_of(self, classes: NDArray[np.int64]) -> int | None:
-        """Where these letters stand on the page, one or two aside at most, or None."""
-        starts = [start for shift in (0, 1, -1, 2) if 0 <= (start := self.at + shift) <= len(self.read) - len(classes)]
-        alike = [self.scores[self._path(start, len(classes)), classes].mean() for start in starts]
-        return starts[int(np.argmax(alike))] if alike and max(alike) > ALIKE else None
+        """Where these letters stand on the page, one or two aside at most, or None: rather here, and not yet read."""
+        best, most = None, -np.inf
+        for shift in (0, 1, -1, 2):
+            start = self.at + shift
+            if 0 <= start <= len(self.read) - len(classes):
+                path = self._path(start, len(classes))
+                alike = float(self.scores[path, classes].mean())
+                again = self.read[path[path < len(self.read)]].all()
+                liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
+                if alike > ALIKE and liking > most:
+                    best, most = start, liking
+        return best
