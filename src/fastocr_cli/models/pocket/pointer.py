@@ -71,6 +71,7 @@ class Pointer(Reading):
         self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
         self.scores = spelled(scores).numpy()
+        self.least = self.scores.min()  # of a page that names its letters itself, less than LEAST_LETTER
         self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
         halves = second_halves(self.line[:num], self.scores[:num, :NOTHING].argmax(-1))
         self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
@@ -142,7 +143,7 @@ class Pointer(Reading):
         window = self.scores[path]
         ended = (self.line[path[1:]] != self.line[path[:-1]]) & ~self.divided[path[1:]]
         ended = np.cumsum(ended | (self.spaces[path[1:]] > BLANK)) > 0
-        window[1:][ended], window[1:][ended, NOTHING] = LEAST_LETTER, 0
+        window[1:][ended], window[1:][ended, NOTHING] = self.least, 0
         return torch.from_numpy(window)
 
     def _path(self, start: int, num_letters: int) -> NDArray[np.int64]:
