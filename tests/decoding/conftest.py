@@ -36,7 +36,8 @@ def make_prompt(model: VisionModel, num_visual: int, seed: int, *, context_limit
     is_visual[[0, -1]] = False
     some = torch.arange(num_visual)[None]
     scores = torch.randn(1, num_visual, NUM_CLASSES, generator=torch.Generator().manual_seed(seed)).log_softmax(-1)
-    memory = Letters(some // 20, some % 20, scores), torch.zeros(1, num_visual)
+    row, half = some // 20, some % 20
+    memory = Letters(row, 2 * row, 2 * row, half, scores), torch.zeros(1, num_visual)
     return Prompt(embeds, torch.arange(length).expand(3, -1), is_visual, length, context_limit, memory=memory)
 
 
