@@ -47,7 +47,7 @@ def read_pocket(paths: list[Path], options: argparse.Namespace, system: str) -> 
     config = RunConfig(
         model=options.model,
         method="fastocr" if "fastocr" in extras else "dense",
-        method_options={"focal": options.focal} if "fastocr" in extras else {},
+        method_options={"focal": options.focal} if options.focal and "fastocr" in extras else {},
         text_layer="auto" if "text" in extras else "ignore",
         batch_size=options.batch,
         dtype=options.dtype,
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--max-new-tokens", type=int, default=2500)
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--focal", default="2,4")
+    parser.add_argument("--focal", help="else those of the profile")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
