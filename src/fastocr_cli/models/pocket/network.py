@@ -36,7 +36,8 @@ class PocketNetwork(nn.Module):
 
     def place(self, row: Tensor, cell: Tensor) -> Tensor:
         """Codes of places by row and column of cells, (...,) to (..., hidden); of nowhere (-1), nothing."""
-        code = self.vis.rows[row.clamp(min=0)] + self.vis.cols[cell.clamp(min=0)]
+        # not by indexing, whose gradient differs in the last bits from run to run where threads share it
+        code = F.embedding(row.clamp(min=0), self.vis.rows) + F.embedding(cell.clamp(min=0), self.vis.cols)
         return torch.where((row >= 0)[..., None], code, 0)
 
     def visual_places(self, index: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
