@@ -164,7 +164,7 @@ class Together:
             parameter.grad = (grad / self.size).view_as(parameter)
         return bool(joined[-1] > 0)
 
-    def part(self) -> None:
+    def leave(self) -> None:
         """End together: one that is gone while another still listens may abort it."""
         if self.size > 1:
             torch.distributed.barrier()
@@ -346,7 +346,7 @@ def run(config: Config) -> None:
             active = time.monotonic()
     if leads:
         trainer.save()
-    trainer.together.part()
+    trainer.together.leave()
 
 
 def report(trainer: Trainer, values: dict[str, float], seconds: float) -> None:

@@ -82,6 +82,19 @@ def test_a_call_without_end_is_ended(apart: Apart) -> None:
     assert apart.call(abs, -2) == 2
 
 
+def shorten_the_alarm() -> None:
+    """From the next call on, the process would end itself after a second."""
+    module = sys.modules["fastocr_cli.pages.apart"]
+    module.LIMIT_S = -9.0  # type: ignore[attr-defined]
+
+
+def test_a_process_may_wait_for_long_between_calls(apart: Apart) -> None:
+    apart.call(shorten_the_alarm)
+    there = apart.call(os.getpid)
+    time.sleep(1.5)
+    assert apart.call(os.getpid) == there
+
+
 def test_an_interrupted_call_leaves_no_answer_for_the_next(apart: Apart) -> None:
     apart.call(abs, 1)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)

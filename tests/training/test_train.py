@@ -182,7 +182,7 @@ def test_processes_share_their_gradients(tmp_path: Path) -> None:
         "p.grad = torch.full((2,), 1.0 + 2 * together.rank)\n"
         "stop = together.average([p, q], stop=together.rank == 1)\n"
         "assert p.grad.tolist() == [2, 2] and q.grad.tolist() == [0, 0] and stop\n"
-        "together.part()\n"
+        "together.leave()\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])

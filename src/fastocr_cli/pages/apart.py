@@ -62,7 +62,7 @@ class Apart:
         return cast(Value, value)
 
     def start(self) -> subprocess.Popen[bytes]:
-        """The process. It imports what it needs while the caller does something else."""
+        """The process, or a new one where it has ended."""
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 return self._process
@@ -128,6 +128,8 @@ def serve() -> None:
             reply: tuple[bool, Any] = True, function(*args)
         except Exception as error:
             reply = False, error
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
         try:
             message = pickle.dumps(reply)
         except Exception:  # an exception of a library may not travel

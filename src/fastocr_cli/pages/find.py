@@ -74,7 +74,7 @@ def _count(candidate: Candidate, name: str, spans: tuple[Span, ...], password: s
     """
     path = _spool(candidate) if candidate.piped else Path(candidate.path)
     try:
-        num_pages, notes = APART.call(count_pages, path.absolute(), password, candidate.source)
+        num_pages, notes = APART.call(count_pages, path, password, candidate.source)
     except EndedError as ended:
         hint = "Open it in a viewer and print it to a new PDF."
         raise InputError(f"{candidate.source} cannot be opened: opening it {ended}.", hint) from ended

@@ -23,7 +23,7 @@ ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
 that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
 
 LEFT_OUT, MOST_LEFT_OUT = 50, 300
-"""Unread letters that cost a nat where it leaps over them, and how many cost more than fewer."""
+"""Unread letters that cost a nat where it leaps over them, and the number from which on more cost no more."""
 
 PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
@@ -117,9 +117,10 @@ class Pointer(Reading):
     def longest_unread(self) -> tuple[int, int]:
         """Number of the first letter, and of letters, of the longest stretch that was not read."""
         edges = np.flatnonzero(np.diff(np.concatenate([[True], self.read, [True]]))).reshape(-1, 2)
-        lengths = edges[:, 1] - edges[:, 0]
-        longest = int(lengths.argmax()) if len(lengths) else 0
-        return (int(edges[longest, 0]), int(lengths[longest])) if len(lengths) else (0, 0)
+        if not len(edges):
+            return 0, 0
+        first, behind = edges[(edges[:, 1] - edges[:, 0]).argmax()]
+        return int(first), int(behind - first)
 
     def refuses_to_end(self) -> bool:
         """Whether the page must not end yet; if so, goes to what is missing, and counts the times."""
@@ -185,9 +186,8 @@ class Pointer(Reading):
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if nowhere:
             return
-        start = self._start_of(classes) if len(classes) else None
-        if start is not None:
-            path = self._path(start, len(classes))
+        path = self._path_of(classes) if len(classes) else None
+        if path is not None:
             self.onward = self._after(int(path[-1]))
             path = path[path < len(self.read)]
             self.idle = self.idle + 1 if self.read[path].all() else 0
@@ -195,7 +195,7 @@ class Pointer(Reading):
         elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
             self.read[self.at], self.onward = True, self.at + 1
 
-    def _start_of(self, classes: NDArray[np.int64]) -> int | None:
+    def _path_of(self, classes: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Where these letters stand on the page, one or two aside at most, or None: rather here, and not yet read."""
         best, most = None, -np.inf
         for shift in (0, 1, -1, 2):
@@ -206,5 +206,5 @@ class Pointer(Reading):
                 again = self.read[path[path < len(self.read)]].all()
                 liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
                 if alike > ALIKE and liking > most:
-                    best, most = start, liking
+                    best, most = path, liking
         return best
