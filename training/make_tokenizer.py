@@ -1,14 +1,18 @@
 """Trains the tokenizer: python -m training.make_tokenizer DATA tokenizer.json (the shipped one is kept; see README).
 
-Byte-level BPE with single digits, whole table tags, and the commands of LaTeX that formulas use.
+Byte-level BPE with single digits, whole table tags, the commands of LaTeX that formulas use, and every character that
+the encoder can name as one token.
 """
 
 import argparse
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from fastocr_cli.models.pocket.cells import ASCII, CHARACTERS
 
 SPECIAL = [
     "<|pad|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
@@ -43,7 +47,26 @@ def make_tokenizer(paragraphs: list[str], num_merged: int = 2048) -> Tokenizer:
     )
     tokenizer.train_from_iterator(samples(paragraphs), trainer)
     tokenizer.add_tokens([AddedToken(token, normalized=False) for token in ["\\" + name for name in COMMANDS] + JOINTS])
-    return tokenizer
+    return with_characters(tokenizer)
+
+
+def with_characters(tokenizer: Tokenizer) -> Tokenizer:
+    """The same, with every character of the encoder as one token, and none beyond ASCII in a longer one."""
+    made = json.loads(tokenizer.to_str())
+    as_bytes, beyond = pre_tokenizers.ByteLevel(add_prefix_space=False), set(pre_tokenizers.ByteLevel.alphabet())
+    beyond -= {*ASCII, "Ġ", "Ċ"}
+    vocab = made["model"]["vocab"]
+    vocab |= {added["content"]: added["id"] for added in made["added_tokens"]}
+    merges = [pair for pair in made["model"]["merges"] if not beyond & set("".join(pair))]
+    for char in CHARACTERS[len(ASCII) :]:
+        first, *others = list(as_bytes.pre_tokenize_str(char)[0][0])
+        for other in others:
+            if [first, other] not in merges:
+                merges.append([first, other])
+            first += other
+            vocab.setdefault(first, len(vocab))
+    made["model"]["merges"] = merges
+    return Tokenizer.from_str(json.dumps(made))
 
 
 if __name__ == "__main__":

@@ -110,8 +110,7 @@ class Trainee(nn.Module):
                 "letters": nn.Linear(width, 2 * TOKEN_WIDTH // CELL * NUM_CLASSES),
             }
         )
-        for reading in (self.network.vis.trunk, self.network.vis.characters):
-            reading.requires_grad_(part != "words")
+        self.network.vis.trunk.requires_grad_(part != "words")
 
     def train(self, mode: bool = True) -> "Trainee":
         """Once the encoder reads, batch norms keep their statistics: crops and pages differ, reading has one set."""
@@ -146,7 +145,7 @@ class Trainee(nn.Module):
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
         rank.scatter_(1, kept, torch.arange(kept.shape[1], device=kept.device).expand_as(kept))
-        sight = network.vis(pixels if look else None, cells, kept)
+        sight = network.vis(pixels, cells, kept, look)
         if self.part == "encoder":
             return Outputs(sight.scores, sight.tokens, rank)
         start = inputs.new_full((len(inputs), 1), network.config.vision_start_token_id)

@@ -10,6 +10,7 @@ import typst
 from numpy.typing import NDArray
 
 from training.document import Block, Document
+from training.formulas import printed_places
 from training.page import DPI, TOKEN_HEIGHT, TOKEN_WIDTH, Page
 
 SCALE = DPI / 72
@@ -89,25 +90,22 @@ def align(target: Target, text: str) -> NDArray[np.int64]:
             misses += 1
         else:
             where[i], cursor, misses = found, found + 1, 0
-    _spread_formulas(target, text, where)
+    _place_formulas(target, text, where)
     return where
 
 
-def _spread_formulas(target: Target, text: str, where: NDArray[np.int64]) -> None:
-    """Spread the LaTeX of each formula evenly over what is printed between its neighbours."""
+def _place_formulas(target: Target, text: str, where: NDArray[np.int64]) -> None:
+    """Lay the LaTeX of each formula on what is printed between its neighbours."""
     kinds = np.array(target.kind)
     for segment in np.unique(target.segment[kinds == "formula"]):
         span = np.flatnonzero(target.segment == segment)
         first, last = span[0], span[-1] + 1
-        before = where[max(0, first - 400) : first]
-        after = where[last : last + 400]
+        before, after = where[max(0, first - 400) : first], where[last : last + 400]
         start = before[before >= 0][-1] + 1 if (before >= 0).any() else 0
-        stop = after[after >= 0][0] if (after >= 0).any() else -1
-        if not start < stop <= start + len(span) + 40:  # a page break or a lost neighbour in between
-            stop = start + max(1, len(span) // 3)
-        stop = min(stop, len(text))
-        if stop > start:
-            where[span] = start + np.arange(len(span)) * (stop - start) // len(span)
+        stop = after[after >= 0][0] if (after >= 0).any() else len(text)
+        stop = min(stop, start + len(span) + 40)  # a page break or a lost neighbour in between
+        places = printed_places(target.text[first:last], text[start:stop])
+        where[span] = np.where(places < 0, -1, start + places)
 
 
 def page_of_each(target: Target, where: NDArray[np.int64], page: NDArray[np.int64]) -> NDArray[np.int64]:

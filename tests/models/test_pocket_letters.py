@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid
+from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
 from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.spelling import LEAST_TOKEN, MAX_LETTERS, NOTHING, Spelling, fits, without_marks
@@ -135,22 +135,43 @@ def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, s
     assert torch.equal(compared[[the, call]], spelling[[the, call]])
 
 
-@pytest.mark.parametrize(("text", "char"), [("don’t", "’"), ("a “b", "“"), ("aéb", "é")])
-def test_a_character_beyond_ascii_is_copied_in_two_halves(tokenizer: Tokenizer, text: str, char: str) -> None:
+@pytest.mark.parametrize("char", CHARACTERS)
+def test_every_character_is_one_token_that_is_copied(tokenizer: Tokenizer, char: str) -> None:
     vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
-    pointer = pointer_on([text], vocabulary.letters)
-    pointer.at = text.replace(" ", "").index(char)
-    first, second = tokenizer.encode(text).ids[-3:-1]
-    assert tokenizer.decode([first, second]).strip() == char
+    ids = tokenizer.encode(char).ids
+    assert len(ids) == 1
+    assert tokenizer.decode(tokenizer.encode(f"a {char}b").ids) == f"a {char}b"
+    pointer = pointer_on(["a" + char], vocabulary.letters)
+    pointer.at = 1
+    assert fits(pointer.window(), vocabulary.letters)[ids[0]] == 0
+    assert fits(pointer.window(), vocabulary.letters)[tokenizer.token_to_id("z" if char != "z" else "y")] < 0
+    pointer.wrote(ids[0])
+    assert pointer.read[1]
+
+
+@pytest.mark.parametrize(("command", "printed"), [("\\alpha", "α"), ("\\leq", "≤"), ("\\sin", "sin"), ("\\sum", "∑")])
+def test_a_command_is_copied_from_what_it_prints(tokenizer: Tokenizer, command: str, printed: str) -> None:
+    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+    token = tokenizer.token_to_id(command)
+    pointer = pointer_on([printed], vocabulary.letters)
+    pointer.at = 0
     fit = fits(pointer.window(), vocabulary.compared)
-    assert fit[first] == fit[second] == 0
-    assert fit[tokenizer.token_to_id("s")] < 0
-    assert vocabulary.ends[first]
-    pointer.wrote(first)
-    assert not pointer.read[pointer.at]
-    assert pointer.onward == pointer.at
-    pointer.wrote(second)
-    assert pointer.read[pointer.at]
+    assert fit[token] == 0
+    assert fit[tokenizer.token_to_id("\\beta")] < 0
+    pointer.wrote(token)
+    assert pointer.read.all()
+
+
+def test_commands_that_print_nothing_fit_anywhere(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    assert (spelling[tokenizer.token_to_id("\\frac")] == NOTHING).all()
+
+
+@pytest.mark.parametrize(
+    ("char", "alike"),
+    [("𝑛", "n"), ("𝛼", "α"), ("ϕ", "φ"), ("−", "-"), ("⋅", "·"), ("µ", "μ"), ("ﬁ", None), ("中", None)],
+)
+def test_letters_of_formulas_are_the_letters_that_they_are(char: str, alike: str | None) -> None:
+    assert class_of(char) == (CLASS_OF[alike] if alike else 0)
 
 
 def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Tokenizer, spelling: Tensor) -> None:
@@ -171,9 +192,9 @@ def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Toke
 def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer) -> None:
     vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
     signs, ends = vocabulary.signs, vocabulary.ends
-    tokens = {name: tokenizer.token_to_id(name) for name in ("Ġthe", "the", "Ġ", "Ċ", "#", "</td><td>")}
-    assert [signs[i].item() for i in tokens.values()] == [0.5, -0.5, 0.5, 0, 0, 0]
-    assert [ends[i].item() for i in tokens.values()] == [False, False, True, True, False, False]
+    tokens = {name: tokenizer.token_to_id(name) for name in ("Ġthe", "the", "Ġ", "Ċ", "#", "</td><td>", "}", "\\alpha")}
+    assert [signs[i].item() for i in tokens.values()] == [0.5, -0.5, 0.5, 0, 0, 0, 0, -0.5]
+    assert [ends[i].item() for i in tokens.values()] == [False, False, True, True, False, True, True, True]
 
 
 def test_gaps_are_those_within_a_line() -> None:
@@ -319,7 +340,7 @@ def test_a_hyphen_may_be_written(tokenizer: Tokenizer, spelling: Tensor) -> None
 def test_a_page_may_end_with_a_divided_word(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(["com-", "m"], spelling)
     pointer.at = 2
-    assert pointer.window().shape == (MAX_LETTERS, NOTHING + 2)
+    assert pointer.window().shape == (MAX_LETTERS, NOTHING + 1)
     for token in tokenizer.encode("mmm").ids:
         pointer.wrote(token)
     assert pointer.onward <= 5

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.vision import inked, known
@@ -115,7 +116,8 @@ def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) 
 def test_characters_alone_are_read_as_beside_a_picture_that_agrees(batch: Batch) -> None:
     vision = PocketNetwork(PocketConfig()).vis.eval()
     kept = keep(inked((255 - batch.image.float()) / 255, batch.cells, PocketConfig()))
-    alone = vision(None, batch.cells, kept)
+    pixels = (255 - batch.image.float()) / 255
+    alone = vision(pixels, batch.cells, kept, look=False)
     assert alone.scores is None
     assert torch.equal(alone.classes.argmax(-1).permute(0, 3, 1, 2), batch.cells)
     assert torch.allclose(alone.tokens, vision.words(vision.letters(alone.classes.float()), kept), atol=1e-5)
@@ -139,8 +141,8 @@ def test_reading_a_letter_aside_stays_on_the_page(
 def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:
     cells = torch.zeros(1, 2, 6, 9, dtype=torch.long)
     cells[0, 1, 2, 2] = 5
-    seen = torch.rand(1, 6, 9, 2, 108).softmax(-1)
-    seen[0, 2, 3, 0] = torch.nn.functional.one_hot(torch.tensor(5), 108)  # the trunk sees it half a cell aside
+    seen = torch.rand(1, 6, 9, 2, NUM_CLASSES).softmax(-1)
+    seen[0, 2, 3, 0] = torch.nn.functional.one_hot(torch.tensor(5), NUM_CLASSES)  # the trunk sees it half a cell aside
     both = known(cells, seen)
     assert both[0, 2, 2].argmax(-1).tolist() == [0, 5]
     assert both[0, 1:4, 1:4, :, 0].sum() == 17  # what the picture makes of the neighbours is not read twice
@@ -149,7 +151,7 @@ def test_own_characters_win_and_the_picture_fills_their_gaps() -> None:
 
 def test_characters_that_are_not_on_the_page_are_not_believed() -> None:
     cells = torch.randint(1, 108, (2, 2, 6, 9))
-    seen = torch.nn.functional.one_hot(cells.roll(1, 0), 108).permute(0, 2, 3, 1, 4).float()
+    seen = torch.nn.functional.one_hot(cells.roll(1, 0), NUM_CLASSES).permute(0, 2, 3, 1, 4).float()
     assert torch.equal(known(cells, seen), seen)
 
 

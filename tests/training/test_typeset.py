@@ -10,7 +10,8 @@ pytest.importorskip("typst")
 
 from training.content import Content
 from training.degrade import turned
-from training.document import Block, Document, Writer, text
+from training.document import Block, Document, Segment, Writer, text
+from training.formulas import printed_places
 from training.page import Page, cells, halves
 from training.typeset import align, flatten, typeset
 
@@ -60,6 +61,35 @@ def test_alignment_skips_what_is_not_in_the_target() -> None:
     target = flatten([Block("", [text("one two")]), Block("", [text("three four")])])
     where = align(target, "onetwoPAGE7threefour")
     assert [int(where[i]) for i in (0, 4, target.text.index("three"))] == [0, 3, 11]
+
+
+@pytest.mark.parametrize(
+    ("latex", "printed", "signs"),
+    [
+        (r"$x_{1}^{2} = n$", "𝑥21=𝑛", "𝑥12=𝑛"),
+        (r"$$ \frac{a}{b} $$", "𝑎𝑏", "𝑎𝑏"),
+        (r"$\sum_{i=1}^{n} 3 n$", "∑𝑛𝑖=13𝑛", "∑𝑖=1𝑛3𝑛"),
+        (r"$\sin \alpha \leq - \sqrt{2}$", "sin𝛼≤−√2", "s𝛼≤−√2"),
+        (r"$a_{1} + b_{22}$", "𝑎𝑏22", "𝑎𝑏22"),
+    ],
+)
+def test_latex_lies_on_what_it_prints(latex: str, printed: str, signs: str) -> None:
+    where = printed_places(latex, printed)
+    assert "".join(printed[place] for place in where if place >= 0) == signs
+    assert len(set(where[where >= 0])) == len(signs)
+
+
+def test_formulas_of_a_page_lie_on_their_print() -> None:
+    formula = Segment("formula", r"$\omega_{k}^{2} = \frac{n}{\mu}$")
+    body = "Words before $omega_k^2 = n / mu$ and after."
+    source = f"#set page(width: 460.8pt, height: 345.6pt)\n{body}\n#pagebreak()\nmore"
+    blocks = [Block("", [text("Words before "), formula, text(" and after.")]), Block("", [text("more")])]
+    page = next(typeset(Document(source, blocks), 48, 24))
+    at = {(float(x), float(y)): char for char, (x, y) in zip(page.glyphs, page.glyph_centres, strict=True)}
+    on = [(i, at[float(x), float(y)]) for i, (x, y) in enumerate(page.centres) if not np.isnan(x)]
+    start = page.target.index("$")
+    inside = "".join(char for i, char in on if start < i < page.target.rindex("$"))
+    assert inside == "𝜔𝑘2=𝑛𝜇"
 
 
 def test_places_and_cells_are_where_the_characters_are() -> None:

@@ -3,7 +3,9 @@
 Knows where a character lies; does not know where it came from.
 """
 
+import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,24 @@ CELL = 8
 HALF = CELL // 2
 """Pixels of a half cell's width."""
 
-CHARACTERS = tuple(map(chr, range(33, 127))) + tuple("‘’“”–—…•é°×±ü")
+ASCII = "".join(map(chr, range(33, 127)))
+LATIN = "àáâãäåæçèêëìíîïñòóôõöøùúûýÿœßÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒŠšŽžŁłČčĆćŃńŚśĘęĄąĞğİıŞşŘřĚěŮůŐőŰű"
+GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΓΔΘΛΞΠΣΦΨΩ"
+SIGNS = "§©®£€¥¡¿«»¶†‡™·²³′√∑∫∏∞≤≥≠≈∼≡∈∉→←↔⇒∂∇∪∩⊂⊆∀∃∅⟨⟩◦"
+CHARACTERS = tuple(ASCII + "‘’“”–—…•é°×±ü" + LATIN + GREEK + SIGNS)
 """Class i + 1 is the i-th of these; class 0 is none, and every character that is not here."""
+
+ALIKE = dict(zip("−‐‑∗⋅∙∣ϵ", "---*·•|ε", strict=True))
+"""Signs that are read as others."""
 
 CLASS_OF = {char: index + 1 for index, char in enumerate(CHARACTERS)}
 NUM_CLASSES = len(CHARACTERS) + 1
+
+
+@cache
+def class_of(char: str) -> int:
+    """The class of a character, a letter of a formula (U+1D400 and on) being the letter that it is."""
+    return CLASS_OF.get(ALIKE.get(char, char)) or CLASS_OF.get(unicodedata.normalize("NFKC", char), 0)
 
 
 def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) -> np.ndarray:
@@ -37,7 +52,7 @@ def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) ->
     for char, x, y, *_ in characters:
         column, row = int(x // HALF), int(y // CELL)
         if 0 <= row < grid.shape[1]:
-            _lay(grid[:, row], column, CLASS_OF.get(char, 0))
+            _lay(grid[:, row], column, class_of(char))
     return grid
 
 

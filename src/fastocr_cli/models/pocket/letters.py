@@ -98,13 +98,25 @@ def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
     sure, which = ink.max(-1)  # (batch, height / 8, halves)
     support, doubled, drift = sure.clone(), torch.zeros_like(sure, dtype=torch.bool), torch.zeros_like(sure)
     for number, (up, left) in enumerate(NEIGHBOURS):
-        beside = _shifted(ink, up, left).gather(-1, which[..., None])[..., 0]
+        beside = _beside(ink, which, up, left)
         support += beside
         drift -= up * beside
         stronger = beside >= sure if number < len(NEIGHBOURS) // 2 else beside > sure
         doubled |= stronger & (sure + beside < TWO)
     found = (support >= FOUND) & (sure >= FOUND / 2) & ~doubled
     return _in_order(lined_up(found, drift / support), ink, cells_in_a_token)
+
+
+def _beside(ink: Tensor, which: Tensor, up: int, left: int) -> Tensor:
+    """How much of the class `which` (batch, rows, columns) is seen `up` rows above and `left` columns to the left."""
+    rows, columns = which.shape[1:]
+    row = torch.arange(rows, device=ink.device)[:, None] - up
+    column = torch.arange(columns, device=ink.device) - left
+    inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    place = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
+    batch = torch.arange(len(ink), device=ink.device)[:, None]
+    seen = ink.flatten(1, 2)[batch, place.flatten(), which.flatten(1)].view_as(which)
+    return torch.where(inside, seen, 0)
 
 
 def lined_up(found: Tensor, drift: Tensor) -> Tensor:
@@ -171,7 +183,7 @@ def _two_lines(found: Tensor) -> Tensor:
 
 
 def windows(letters: Letters, space: Tensor, start: Tensor) -> Tensor:
-    """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 2).
+    """What is printed from letters `start` (batch, n) on, -1 for nowhere: (batch, n, MAX_LETTERS, classes + 1).
 
     From the end of the line on, and from a blank that is there without doubt by its logit `space` (batch, letters), no
     letter fits: no token goes on there. Nowhere does any.

@@ -16,7 +16,7 @@ from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.columns import reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, Letters
-from fastocr_cli.models.pocket.spelling import ASCII, FOREIGN, LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
+from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
 ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
 """Nats for the letter after the last token in the order of columns, and for one in the same word; nats against letters
@@ -38,6 +38,9 @@ LOST = -8.0
 
 PRINTED_MARKS = MARKS - {"-"}
 """Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX."""
+
+BULLETS = frozenset("•◦·–—")
+"""Signs for which Markdown has marks of its own: these read them."""
 
 ALIKE, ASIDE = -2.0, 0.5
 """Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
@@ -136,7 +139,7 @@ class Pointer(Reading):
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
     def window(self) -> Tensor:
-        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 2), as `letters.windows`.
+        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`.
 
         A word divided at the end of the line goes on in the next one.
         """
@@ -160,9 +163,14 @@ class Pointer(Reading):
         return min(following, len(self.read))
 
     @property
+    def char(self) -> str:
+        """The letter that is printed here."""
+        return CHARACTERS[int(self.scores[self.at, 1:NOTHING].argmax())]
+
+    @property
     def at_mark(self) -> bool:
         """Whether what is printed here is a mark itself: then marks are as good as letters."""
-        return self.at < len(self.read) and CHARACTERS[int(self.scores[self.at, 1:NOTHING].argmax())] in PRINTED_MARKS
+        return self.at < len(self.read) and self.char in PRINTED_MARKS
 
     @property
     def space(self) -> float:
@@ -179,9 +187,6 @@ class Pointer(Reading):
         self.last = token
         classes = self.spelling[token]
         classes = classes[classes != NOTHING]
-        if len(classes) and classes[0] == FOREIGN:  # the second half stands at the same letter
-            self.onward = self.at
-            return
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if nowhere:
@@ -192,7 +197,7 @@ class Pointer(Reading):
             path = path[path < len(self.read)]
             self.idle = self.idle + 1 if self.read[path].all() else 0
             self.read[path] = self.read[path[self.divided[path]] - 1] = True
-        elif not unprinted or self.scores[self.at, :NOTHING].argmax() > ASCII:
+        elif not unprinted or self.char in BULLETS:
             self.read[self.at], self.onward = True, self.at + 1
 
     def _path_of(self, classes: NDArray[np.int64]) -> NDArray[np.int64] | None:

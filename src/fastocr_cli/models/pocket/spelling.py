@@ -11,16 +11,11 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES
+from fastocr_cli.models.pocket.cells import CLASS_OF, NUM_CLASSES, class_of
+from fastocr_cli.models.pocket.latex import PRINTED
 
 NOTHING = NUM_CLASSES
 """The class after the end of a token: it fits whatever is printed there."""
-
-FOREIGN = NUM_CLASSES + 1
-"""The class of a token that is the first half of a character beyond ASCII: it fits all of them."""
-
-ASCII = CLASS_OF["~"]
-"""Classes up to here are ASCII. The others are written as two tokens each."""
 
 MAX_LETTERS = 8
 """Letters of a token that are compared with the page."""
@@ -39,7 +34,8 @@ class Spelling:
     letters: Tensor
     """(vocabulary, MAX_LETTERS): the classes of each token's letters, after the last one NOTHING.
 
-    Tokens that print nothing (tags, commands, blanks, most single bytes) have no letters.
+    Tokens that print nothing (tags, blanks, single bytes beyond ASCII) have no letters; commands have those of the sign
+    that they print.
     """
     compared: Tensor
     """The same, with no letters for tokens of marks alone: whether these are printed the page does not tell."""
@@ -47,23 +43,19 @@ class Spelling:
     """(vocabulary,): 0.5 for tokens with letters after a blank and for the blank alone, -0.5 for letters without, 0 for
     what prints nothing."""
     ends: Tensor
-    """(vocabulary,), bool: the token ends with a blank, a line or half a character: after it, blanks do not matter."""
+    """(vocabulary,), bool: the token ends with a blank or a line, or is LaTeX: after it, blanks do not matter."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, vocab_size: int) -> "Spelling":
         letters = torch.full((vocab_size, MAX_LETTERS), NOTHING)
         signs, ends = torch.zeros(vocab_size), torch.zeros(vocab_size, dtype=torch.bool)
         unprinted = set(tokenizer.get_added_tokens_decoder())
-        texts = [tokenizer.decode([token]) for token in range(tokenizer.get_vocab_size())]
+        texts = [tokenizer.decode([token], skip_special_tokens=False) for token in range(tokenizer.get_vocab_size())]
         for token, text in enumerate(texts):
-            ends[token] = text[-1:].isspace()
-            if token not in unprinted and "\ufffd" not in text:
-                classes = [CLASS_OF.get(char, 0) for char in text.strip()[:MAX_LETTERS]]
-                letters[token, : len(classes)] = torch.tensor(classes, dtype=torch.long)
-        for char in CHARACTERS[ASCII:]:
-            for first, second in (tokenizer.encode(before + char).ids[-2:] for before in ("a", " ")):
-                ends[first] = True
-                letters[first, 0], letters[second, 0] = FOREIGN, CLASS_OF[char]
+            ends[token] = text[-1:].isspace() or token in unprinted or text.strip() in {"{", "}"}
+            printed = PRINTED.get(text, "" if token in unprinted or "\ufffd" in text else text.strip())
+            classes = [class_of(char) for char in printed[:MAX_LETTERS]]
+            letters[token, : len(classes)] = torch.tensor(classes, dtype=torch.long)
         compared = without_marks(letters)
         for token, text in enumerate(texts):
             if compared[token, 0] != NOTHING or text == " ":
@@ -78,12 +70,12 @@ def without_marks(letters: Tensor) -> Tensor:
 
 
 def spelled(scores: Tensor) -> Tensor:
-    """Log probabilities of classes (..., classes) with those of NOTHING and FOREIGN, (..., classes + 2)."""
-    return torch.cat([F.pad(scores, (0, 1)), scores[..., ASCII + 1 :].amax(-1, keepdim=True)], -1)
+    """Log probabilities of classes (..., classes) with that of NOTHING, (..., classes + 1)."""
+    return F.pad(scores, (0, 1))
 
 
 def fits(window: Tensor, letters: Tensor) -> Tensor:
-    """How well each token spells what is printed, at most 0: (..., MAX_LETTERS, classes + 2) to (..., vocabulary)."""
+    """How well each token spells what is printed, at most 0: (..., MAX_LETTERS, classes + 1) to (..., vocabulary)."""
     total = window[..., 0, :].index_select(-1, letters[:, 0])
     for number in range(1, MAX_LETTERS):
         total += window[..., number, :].index_select(-1, letters[:, number])
