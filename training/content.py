@@ -81,13 +81,18 @@ class Content:
             word = word.capitalize() if rng.random() < 0.6 else word.upper()
         return word
 
-    def cell(self, numeric: bool) -> str:
+    def label(self, most: int) -> str:
+        """A few words, so many characters at most."""
+        words = " ".join(word for word in self.words(1, 6 if most > 24 else 3) if len(word) < 13)
+        return words[:most].strip()
+
+    def number(self) -> str:
+        """A number as tables have them."""
         rng = self.rng
-        if not numeric:
-            return " ".join(word for word in self.words(1, 3) if len(word) < 13)[:22].strip()
         return rng.choice([
-            str(rng.randint(0, 9999)), f"{rng.uniform(0, 100):.{rng.randint(1, 3)}f}",
+            str(rng.randint(0, 9999)), f"{rng.uniform(0, 100):.{rng.randint(1, 3)}f}", f"-{rng.uniform(0, 50):.1f}",
             f"{rng.randint(0, 100)}%", f"{rng.randint(1000, 99999):,}", f"({rng.uniform(0, 9):.2f})",
+            f"{rng.randint(100000, 99999999):,}", f"${rng.randint(1, 9999):,}", str(rng.randint(1980, 2030)),
         ])  # fmt: skip
 
     def code(self, num_lines: int) -> str:

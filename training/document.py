@@ -3,50 +3,14 @@
 import random
 import string
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
+from training.blocks import Block, Document, Segment, markup, text
 from training.content import Content, quoted
 from training.fonts import MONO, SANS, SERIF
 from training.page import DPI, TOKEN_HEIGHT, TOKEN_WIDTH
+from training.tables import table
 
 POINTS_PER_TOKEN = (TOKEN_HEIGHT * 72 / DPI, TOKEN_WIDTH * 72 / DPI)  # height and width of a visual token at 120 dpi
-
-Kind = Literal["text", "markup", "formula"]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A piece of the target: printed text, Markdown that is not printed, or a formula in LaTeX."""
-
-    kind: Kind
-    text: str
-
-
-@dataclass(frozen=True)
-class Block:
-    """One paragraph, heading, list, table, ...: its Typst source and its share of the target."""
-
-    source: str
-    segments: list[Segment]
-
-    def area(self) -> int:
-        """Roughly how many characters of room it takes."""
-        return sum(len(s.text) for s in self.segments) + 40
-
-
-@dataclass(frozen=True)
-class Document:
-    source: str
-    blocks: list[Block]
-
-
-def text(value: str) -> Segment:
-    return Segment("text", value)
-
-
-def markup(value: str) -> Segment:
-    return Segment("markup", value)
 
 
 class Writer:
@@ -63,9 +27,9 @@ class Writer:
         text_columns = 2 if large and self.rng.random() < 0.5 else 1
         head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters
-        blocks = [self._front(width)] if text_columns == 2 and self.rng.random() < 0.4 else []
+        blocks = [self._front(width, height)] if text_columns == 2 and self.rng.random() < 0.4 else []
         while room > 0:
-            blocks.append(self.block(width / text_columns))
+            blocks.append(self.block(width / text_columns, height))
             room -= blocks[-1].area()
         body = "\n\n".join(block.source for block in blocks)
         return Document("\n".join(head) + "\n\n" + body + "\n", blocks)
@@ -108,9 +72,9 @@ class Writer:
             head.append(f'#show heading: set text(font: "{rng.choice(SANS)}")')
         return head
 
-    def _front(self, width: float) -> Block:
+    def _front(self, width: float, height: float) -> Block:
         """A title and what follows it across both columns, as papers begin."""
-        blocks = [self.heading(True), *(self.block(width) for _ in range(self.rng.randint(0, 2)))]
+        blocks = [self.heading(True), *(self.block(width, height) for _ in range(self.rng.randint(0, 2)))]
         segments = blocks[0].segments
         for block in blocks[1:]:
             segments = [*segments, markup("\n\n"), *block.segments]
@@ -119,12 +83,13 @@ class Writer:
         source = f'#place(top, scope: "parent", float: true, {clear}, block(width: 100%)[{inner}])'
         return Block(source, segments)
 
-    def block(self, width: float) -> Block:
-        """One block; `width` of the text column in points decides what fits."""
+    def block(self, width: float, height: float) -> Block:
+        """One block; `width` of the text column and `height` of the page in points decide what fits."""
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
-            (0.12, self.heading, True), (0.12, self.list_, True), (0.1, self.table, wide),
-            (0.07, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
+            (0.12, self.heading, True), (0.12, self.list_, True),
+            (0.11, lambda _: table(self.content, self.rng, width, height), wide),
+            (0.08, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip
         if self.text_only:
@@ -183,48 +148,6 @@ class Writer:
             segments.append(text(f"{number}. ") if numbered else markup("- "))
             segments.extend(item.segments)
         return Block("\n".join(source), segments)
-
-    def table(self, roomy: bool) -> Block:
-        """A grid with some cells spanning two columns or two rows; the target is HTML."""
-        rng = self.rng
-        num_rows, num_columns = rng.randint(2, 8), rng.randint(2, 6 if roomy else 4)
-        numeric = [rng.random() < 0.55 for _ in range(num_columns)]
-        stroke = rng.choice([
-            "0.5pt", "0.5pt", "none", "(x, y) => (bottom: 0.6pt)",
-            "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
-        ])  # fmt: skip
-        spans = stroke == "0.5pt"  # without lines nobody sees them
-        taken: set[tuple[int, int]] = set()
-        cells: list[str] = []
-        segments = [markup("<table>")]
-        for row in range(num_rows):
-            segments.append(markup("<tr>"))
-            for column in range(num_columns):
-                if (row, column) in taken:
-                    continue
-                span = self._span(row, column, num_rows, num_columns, taken) if spans else []
-                value = "" if rng.random() < 0.05 else self.content.cell(numeric[column] and row > 0)
-                cells.append(f"table.cell({span[0]}: 2)[{quoted(value)}]" if span else f"[{quoted(value)}]")
-                opening = f'<td {span[0]}="2">' if span else "<td>"
-                segments += [markup(opening), text(value), markup("</td>")]
-            segments.append(markup("</tr>"))
-        segments.append(markup("</table>"))
-        align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
-        inset = rng.uniform(2.5, 6)
-        look = f"columns: {num_columns}, stroke: {stroke}, align: {align}, inset: {inset:.1f}pt"
-        return Block(f"#block(breakable: false)[#table({look}, {', '.join(cells)})]", segments)
-
-    def _span(self, row: int, column: int, num_rows: int, num_columns: int, taken: set[tuple[int, int]]) -> list[str]:
-        """Whether this cell spans two columns or rows; marks the second cell as taken."""
-        dice = self.rng.random()
-        if dice < 0.04 and column + 1 < num_columns and (row, column + 1) not in taken:
-            taken.add((row, column + 1))
-            return ["colspan"]
-        rest_of_row = {(row + 1, other) for other in range(num_columns) if other != column}
-        if dice > 0.97 and row + 1 < num_rows and not rest_of_row <= taken:
-            taken.add((row + 1, column))
-            return ["rowspan"]
-        return []
 
     def display_formula(self, _roomy: bool) -> Block:
         latex, typst = self.rng.choice(self.content.formulas)

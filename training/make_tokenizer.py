@@ -28,6 +28,7 @@ COMMANDS = [
     "prime",
 ]  # fmt: skip
 JOINTS = ["^{", "_{", "}{", "$$", "</td><td>", "</td></tr><tr><td>", "</td></tr></table>", "<table><tr><td>"]
+WIDER = ['<td colspan="3">', '<td colspan="4">', '<td rowspan="3">']
 
 
 def samples(paragraphs: list[str]) -> Iterator[str]:
@@ -46,7 +47,9 @@ def make_tokenizer(paragraphs: list[str], num_merged: int = 2048) -> Tokenizer:
         vocab_size=num_merged, special_tokens=SPECIAL, initial_alphabet=alphabet, max_token_length=8
     )
     tokenizer.train_from_iterator(samples(paragraphs), trainer)
-    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in ["\\" + name for name in COMMANDS] + JOINTS])
+    tokenizer.add_tokens(
+        [AddedToken(token, normalized=False) for token in ["\\" + name for name in COMMANDS] + JOINTS + WIDER]
+    )
     return with_characters(tokenizer)
 
 

@@ -9,7 +9,7 @@ import pymupdf
 import typst
 from numpy.typing import NDArray
 
-from training.document import Block, Document
+from training.blocks import Block, Document
 from training.formulas import printed_places
 from training.page import DPI, TOKEN_HEIGHT, TOKEN_WIDTH, Page
 
@@ -163,5 +163,7 @@ def numbered_pages(pdf: Any, document: Document, num_columns: int, num_rows: int
             continue
         centres = np.where(chosen[:, None] >= 0, ink.centre[np.clip(chosen, 0, None)], np.nan).astype(np.float32)
         own = np.flatnonzero(ink.page == number)
+        if (ink.centre[own] > [num_columns * TOKEN_WIDTH, num_rows * TOKEN_HEIGHT]).any():
+            continue  # a table that is too long for the page
         glyphs = "".join(ink.text[i] for i in own)
         yield number, Page(picture(pdf[number], num_columns, num_rows), text, centres, glyphs, ink.centre[own])

@@ -8,9 +8,10 @@ import pytest
 
 pytest.importorskip("typst")
 
+from training.blocks import Block, Document, Segment, text
 from training.content import Content
 from training.degrade import turned
-from training.document import Block, Document, Segment, Writer, text
+from training.document import Writer
 from training.formulas import printed_places
 from training.page import Page, cells, halves
 from training.typeset import align, flatten, typeset

@@ -10,7 +10,7 @@ from transformers import Qwen2_5_VLConfig
 class PocketConfig:
     """The sizes, as `config.json` holds them; the defaults are those of the shipped weights."""
 
-    vocab_size: int = 2322
+    vocab_size: int = 2325
     hidden_size: int = 256
     num_hidden_layers: int = 6
     num_attention_heads: int = 4

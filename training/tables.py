@@ -1,0 +1,104 @@
+"""Random tables: small ones, and the large ones of statistics. Typst source, and HTML as the target."""
+
+import random
+from dataclasses import dataclass, field
+
+from training.blocks import Block, Segment, markup, text
+from training.content import Content, quoted
+
+NARROWEST, LOWEST = 36, 17
+"""Points of a column and of a row at least, where many are wanted."""
+
+FULL_GRID = "0.5pt"
+STROKES = [
+    FULL_GRID, FULL_GRID, "none", "(x, y) => (bottom: 0.6pt)", "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
+    "(x, y) => (left: 0.5pt, right: 0.5pt)",
+]  # fmt: skip
+EMPTY = ["", "", "—", "-", "n/a", "..."]
+
+
+@dataclass
+class Grid:
+    """A table in the making; `taken` are the cells that a span covers."""
+
+    num_rows: int
+    num_columns: int
+    num_header_rows: int
+    taken: set[tuple[int, int]] = field(default_factory=set)
+
+    def span(self, row: int, column: int, columns: int, rows: int) -> str:
+        """Let a cell reach over others if there is room: the attribute of HTML and Typst, or nothing."""
+        covered = {(r, c) for r in range(row, row + rows) for c in range(column, column + columns)}
+        inside = row + rows <= self.num_rows and column + columns <= self.num_columns
+        full = rows > 1 and columns == self.num_columns  # a row would be left with no cell of its own
+        if not inside or full or covered & self.taken or self._would_empty(row, column, rows):
+            return ""
+        self.taken |= covered - {(row, column)}
+        return f"colspan={columns}" if columns > 1 else f"rowspan={rows}"
+
+    def _would_empty(self, row: int, column: int, rows: int) -> bool:
+        others = {(below, c) for below in range(row + 1, row + rows) for c in range(self.num_columns) if c != column}
+        return rows > 1 and others <= self.taken
+
+
+def table(content: Content, rng: random.Random, width: float, height: float) -> Block:
+    """A table for a column of text so wide on a page so high, in points."""
+    large = width > 330 and rng.random() < 0.45
+    most_columns = max(2, min(12 if large else 6, int(width / NARROWEST)))
+    grid = Grid(
+        rng.randint(5, max(6, min(32, int(0.7 * height / LOWEST)))) if large else rng.randint(2, 8),
+        rng.randint(2, most_columns if width > 330 else min(4, most_columns)),
+        2 if rng.random() < 0.15 else 1,
+    )
+    stroke = rng.choice(STROKES)
+    cells, segments = _cells(grid, content, rng, stroke == FULL_GRID)
+    size = rng.uniform(0.7, 0.9) if large or grid.num_columns > 6 else rng.uniform(0.85, 1)
+    align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
+    fill = "none" if rng.random() < 0.8 else "(x, y) => if calc.odd(y) { luma(230) }"
+    inset = rng.uniform(2.5, 6) * (0.7 if large else 1)
+    look = f"columns: {grid.num_columns}, stroke: {stroke}, align: {align}, fill: {fill}, inset: {inset:.1f}pt"
+    bold = "#show table.cell.where(y: 0): strong\n" if rng.random() < 0.4 else ""
+    body = f"#set text(size: {size:.2f}em, hyphenate: false)\n{bold}#table({look}, {', '.join(cells)})"
+    return Block(f"#block(breakable: false)[{body}]", segments)
+
+
+def _cells(grid: Grid, content: Content, rng: random.Random, lined: bool) -> tuple[list[str], list[Segment]]:
+    """The cells as Typst and as HTML. Spans need lines, or a header: nobody sees them otherwise."""
+    labelled = rng.random() < 0.7
+    numeric = [not (labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
+    cells: list[str] = []
+    segments = [markup("<table>")]
+    for row in range(grid.num_rows):
+        segments.append(markup("<tr>"))
+        for column in range(grid.num_columns):
+            if (row, column) in grid.taken:
+                continue
+            span = _span(grid, row, column, rng, lined)
+            value = _value(content, rng, row < grid.num_header_rows, numeric[column], grid.num_columns, column == 0)
+            cells.append(f"table.cell({span.replace('=', ': ')})[{quoted(value)}]" if span else f"[{quoted(value)}]")
+            name, _, number = span.partition("=")
+            opening = f'<td {name}="{number}">' if span else "<td>"
+            segments += [markup(opening), text(value), markup("</td>")]
+        segments.append(markup("</tr>"))
+    segments.append(markup("</table>"))
+    return cells, segments
+
+
+def _span(grid: Grid, row: int, column: int, rng: random.Random, lined: bool) -> str:
+    dice = rng.random()
+    if row + 1 < grid.num_header_rows and lined and dice < 0.4:
+        return grid.span(row, column, rng.choice([2, 2, 2, 3, 3, 4]), 1)
+    if lined and dice < 0.03:
+        return grid.span(row, column, rng.choice([2, 2, 2, 3]), 1)
+    if lined and dice > 0.975:
+        return grid.span(row, column, 1, rng.choice([2, 2, 2, 3]))
+    return ""
+
+
+def _value(content: Content, rng: random.Random, header: bool, numeric: bool, num_columns: int, first: bool) -> str:
+    if rng.random() < 0.04:
+        return rng.choice(EMPTY)
+    if numeric and not header:
+        return content.number()
+    most = 24 if num_columns > 6 and not first else 40
+    return content.label(most if rng.random() < 0.25 else 22)
