@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from training.content import Content
 from training.tables import Grid, table
 
