@@ -55,7 +55,7 @@ def formula(rng: random.Random, depth: int = 0) -> str:
         (4, lambda: rf"\int_{{{number()}}}^{{{variable()}}} {inner()} d{rng.choice('xyt')}"),
         (2, lambda: rf"\lim_{{{rng.choice('xnt')} \to {rng.choice(['0', *ENDS])}}} {inner()}"),
         (6, lambda: rf"\left( {inner()} \right)"),
-        (6, lambda: f"{rng.choice('fghpFPT')} ( {inner()} )"),
+        (6, lambda: f"{rng.choice('fghpFPT')}({inner()})"),
         (6, lambda: f"{rng.choice([variable, number])()} {variable()}"),
         (4, lambda: rng.choice([r"\sin", r"\cos", r"\log", r"\exp", r"\max", r"\min", r"\ln"]) + " " + variable()),
         (18, lambda: f"{inner()} {rng.choice(OPERATORS)} {inner()}"),
