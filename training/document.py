@@ -132,6 +132,8 @@ class Writer:
     def heading(self, _roomy: bool) -> Block:
         level = self.rng.choice([1, 2, 2, 3])
         title = " ".join(self.content.words(1, 7))
+        if self.rng.random() < 0.6:
+            title = title[:1].upper() + title[1:].rstrip(".,;:")
         if self.rng.random() < 0.3:
             title = ".".join(str(self.rng.randint(1, 12)) for _ in range(level)) + " " + title
         return Block(f"#heading(level: {level})[{quoted(title)}]", [markup("#" * level + " "), text(title)])

@@ -16,6 +16,9 @@ from fastocr_cli.models.pocket.places import place_codes
 NUM_STROKES = 7
 """Measures of the strokes in a cell (`strokes`)."""
 
+LITTLE_INK = 0.02
+"""Share of a cell below which the measures of its strokes fade."""
+
 
 def conv_norm_relu(channels_in: int, channels_out: int, stride: int = 1) -> nn.Sequential:
     return nn.Sequential(
@@ -150,15 +153,16 @@ class Vision(nn.Module):
 def strokes(pixels: Tensor) -> Tensor:
     """How thick and how long the strokes of the print are: (batch, height / 8, width / 8, NUM_STROKES).
 
-    Granulometry (Matheron 1975): of the ink in each cell all, what outlasts erosions by squares of 2, 3 and 4 pixels,
-    and what openings by bars of 13 and 33 pixels across and of 25 down leave.
+    Granulometry (Matheron 1975): how much ink there is, and which shares of it outlast erosions by squares of 2, 3 and
+    4 pixels, and openings by bars of 13 and 33 pixels across and of 25 down.
     """
     found = [pixels]
     for _ in range(3):
         found.append(_least(_least(F.pad(found[-1], (0, 1, 0, 1)), 2, -1), 2, -2))
     for size, dim, margin in ((13, -1, (12, 12, 0, 0)), (33, -1, (32, 32, 0, 0)), (25, -2, (0, 0, 24, 24))):
         found.append(-_least(-_least(F.pad(pixels, margin), size, dim), size, dim))
-    return 8 * F.avg_pool2d(torch.cat(found, 1), CELL).permute(0, 2, 3, 1)
+    ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
+    return 4 * torch.stack([2 * ink, *(part / (ink + LITTLE_INK) for part in lasting)], -1)
 
 
 def _least(values: Tensor, size: int, dim: int) -> Tensor:
