@@ -88,7 +88,7 @@ def gather() -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--formulas", type=int, default=6000)
+    parser.add_argument("--formulas", type=int, default=16_000)
     options = parser.parse_args()
     options.data.mkdir(parents=True, exist_ok=True)
     lines = gather()
