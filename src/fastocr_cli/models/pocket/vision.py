@@ -162,7 +162,7 @@ def strokes(pixels: Tensor) -> Tensor:
     for size, dim, margin in ((13, -1, (12, 12, 0, 0)), (33, -1, (32, 32, 0, 0)), (25, -2, (0, 0, 24, 24))):
         found.append(-_least(-_least(F.pad(pixels, margin), size, dim), size, dim))
     ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
-    return 4 * torch.stack([2 * ink, *(part / (ink + LITTLE_INK) for part in lasting)], -1)
+    return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
 
 
 def _least(values: Tensor, size: int, dim: int) -> Tensor:
