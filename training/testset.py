@@ -28,12 +28,13 @@ def write_pages(data: Path, out: Path, num_pages: int, text_only: bool, shapes: 
         writer = Writer(Content(data, rng, held_out=True), rng, text_only)
         document = writer.document(*shape, num_pages=2)
         pdf = compile_pdf(document)
-        for number, page in numbered_pages(pdf, document, *shape):
+        first = next(numbered_pages(pdf, document, *shape), None)
+        if first is not None:
+            number, page = first
             pdf.select([number])
             pdf.save(out / f"{seed}.pdf", garbage=4, deflate=True)
             (out / f"{seed}.md").write_text(page.target + "\n")
             written += 1
-            break
         if written == num_pages:
             return
 
