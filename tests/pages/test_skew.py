@@ -1,11 +1,14 @@
 """Scans that lie askew are turned level; what lies level, or has no lines of print, is left alone."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
+from made import DPI, pages
 from PIL import Image, ImageDraw
 
+from fastocr_cli.pages.render import draw
 from fastocr_cli.pages.skew import LEAST, MOST, level, skew
 
 WHITE = (255, 255, 255)
@@ -56,6 +59,11 @@ def test_the_corners_take_the_colour_of_the_paper() -> None:
         printed(3).convert("L").point(lambda v: 255 * (v > 200)),
     )
     assert level(page).getpixel((2, 2)) == (240, 230, 200)
+
+
+def test_a_scan_is_drawn_level(tmp_path: Path) -> None:
+    printed(2).save(tmp_path / "scan.png")
+    assert abs(skew(draw(pages(tmp_path)[0], DPI, True, None).image)) < LEAST
 
 
 @pytest.mark.parametrize("size", [(1, 1), (8, 3000), (3000, 8)])

@@ -94,28 +94,28 @@ def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:
     A letter on the border of half cells is partly seen in each. It stands where it is seen best; only two that are both
     nearly sure are two. Letters of a line on the border of two rows stand in the same one.
     """
-    ink = classes[..., 1:].float().flatten(2, 3)
-    sure, which = ink.max(-1)  # (batch, height / 8, halves)
+    seen = classes.float().flatten(2, 3)
+    sure, which = seen[..., 1:].max(-1)  # (batch, height / 8, halves)
     support, doubled, drift = sure.clone(), torch.zeros_like(sure, dtype=torch.bool), torch.zeros_like(sure)
     for number, (up, left) in enumerate(NEIGHBOURS):
-        beside = _beside(ink, which, up, left)
+        beside = _beside(seen, which + 1, up, left)
         support += beside
         drift -= up * beside
         stronger = beside >= sure if number < len(NEIGHBOURS) // 2 else beside > sure
         doubled |= stronger & (sure + beside < TWO)
     found = (support >= FOUND) & (sure >= FOUND / 2) & ~doubled
-    return _in_order(lined_up(found, drift / support), ink, cells_in_a_token)
+    return _in_order(lined_up(found, drift / support), seen, cells_in_a_token)
 
 
-def _beside(ink: Tensor, which: Tensor, up: int, left: int) -> Tensor:
+def _beside(classes: Tensor, which: Tensor, up: int, left: int) -> Tensor:
     """How much of the class `which` (batch, rows, columns) is seen `up` rows above and `left` columns to the left."""
     rows, columns = which.shape[1:]
-    row = torch.arange(rows, device=ink.device)[:, None] - up
-    column = torch.arange(columns, device=ink.device) - left
+    row = torch.arange(rows, device=which.device)[:, None] - up
+    column = torch.arange(columns, device=which.device) - left
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     place = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
-    batch = torch.arange(len(ink), device=ink.device)[:, None]
-    seen = ink.flatten(1, 2)[batch, place.flatten(), which.flatten(1)].view_as(which)
+    batch = torch.arange(len(which), device=which.device)[:, None]
+    seen = classes.flatten(1, 2)[batch, place.flatten(), which.flatten(1)].view_as(which)
     return torch.where(inside, seen, 0)
 
 
@@ -156,7 +156,7 @@ def _shifted(values: Tensor, up: int, left: int) -> Tensor:
     return F.pad(values, margin)[:, 1 - up : 1 - up + rows, 1 - left : 1 - left + columns]
 
 
-def _in_order(seen_in: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
+def _in_order(seen_in: Tensor, classes: Tensor, cells_in_a_token: int) -> Letters:
     """The letters line by line and from left to right, from where each was seen (`lined_up`)."""
     found, width = seen_in >= 0, seen_in.shape[2]
     cell_row = torch.arange(seen_in.shape[1], device=seen_in.device)
@@ -169,7 +169,7 @@ def _in_order(seen_in: Tensor, ink: Tensor, cells_in_a_token: int) -> Letters:
     order, place = order[:, :most], place[:, :most]
     half, is_letter = place % width, order < nowhere
     source = seen_in.flatten(1).gather(1, place).clamp(min=0) * width + half
-    seen = ink.flatten(1, 2).gather(1, source[..., None].expand(-1, -1, ink.shape[-1]))
+    seen = classes.flatten(1, 2).gather(1, source[..., None].expand(-1, -1, classes.shape[-1]))[..., 1:]
     scores = (seen / seen.sum(-1, keepdim=True).clamp(min=1e-6)).log().clamp(min=LEAST_LETTER)
     cell_row = place // width
     row, line = (torch.where(is_letter, rows, -1) for rows in (cell_row // cells_in_a_token, order // width))
