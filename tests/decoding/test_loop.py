@@ -8,8 +8,9 @@ import torch
 
 from decoding.conftest import make_prompt, write
 from fastocr_cli.decoding import cache, loop
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder, Job, Row
 from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.pruning import make_method
 
 PRUNED = {"keep": "0.2", "floor": "3", "warmup": "2", "focal": "1"}
@@ -104,6 +105,37 @@ def test_a_loop_is_read_once_more_and_then_cut(
     assert page.visual_kv_read == 1  # the second reading is dense
     assert page.finish_reason in ("loop", "length")
     assert 8 in page.ids  # what repeated was banned
+
+
+@pytest.mark.parametrize(("method", "options", "attempts"), [("fastocr", PRUNED, 2), ("dense", {}, 1)])
+@pytest.mark.parametrize("doubts", [True, False])
+def test_a_page_of_which_pruning_left_out_a_part_is_read_once_more_densely(
+    tiny_pocket: VisionModel,
+    prompts: list[Prompt],
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    options: dict[str, str],
+    attempts: int,
+    doubts: bool,
+) -> None:
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(Pointer, "warnings", lambda self: ("Half of it is missing.",) * doubts)
+    monkeypatch.setattr(Row, "take", ending_after(12))
+    (page,) = write(tiny_pocket, prompts[:1], method, **options)
+    assert page.finish_reason == "stop"
+    assert page.job.attempt == (attempts if doubts else 1)
+    assert (page.visual_kv_read == 1) == (doubts or method == "dense")
+    assert page.warnings == ("Half of it is missing.",) * doubts
+
+
+def ending_after(num_tokens: int) -> Any:
+    """A `Row.take` that ends the page after so many tokens, as the stop token does."""
+
+    def take(row: Row[int], token: int, _: frozenset[int]) -> None:
+        row.ids.append(token)
+        row.finish_reason = "stop" if len(row.ids) == num_tokens else None
+
+    return take
 
 
 def raising(times: list[int], function: Any) -> Any:

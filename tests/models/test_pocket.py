@@ -1,10 +1,24 @@
-"""What is true of the shipped weights only."""
+"""What is true of the shipped weights only, and of the tokens they may write."""
 
 import json
 from importlib.resources import files
+from typing import cast
+
+import pytest
+import torch
+from PIL import Image
 
 from fastocr_cli.models import CHECKPOINTS
+from fastocr_cli.models.pocket import NEVER, Model
+from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.weights import load_model
+from fastocr_cli.pages import PageImage
 from fastocr_cli.pruning import focal
+
+
+@pytest.fixture(scope="module")
+def pocket() -> Model:
+    return cast(Model, load_model("pocket", device="cpu", dtype="float32"))
 
 
 def test_row_weights_and_profile_are_of_one_training_step() -> None:
@@ -14,3 +28,30 @@ def test_row_weights_and_profile_are_of_one_training_step() -> None:
     profile = focal.load(row.key)
     assert profile is not None
     assert len(profile.image_share) == config["num_hidden_layers"]
+
+
+def test_marks_of_a_conversation_are_never_written(pocket: Model) -> None:
+    special = [pocket.tokenizer.token_to_id(token) for token in ("<|vision_start|>", "<|pad|>", "<|im_start|>")]
+    page = PageImage(Image.new("RGB", (240, 160), "white"))
+    with torch.inference_mode():
+        prompt = pocket.encode(page)
+    for seed in range(5):
+        hidden = torch.randn(1, pocket.text_config.hidden_size, generator=torch.Generator().manual_seed(seed))
+        with torch.inference_mode():
+            scores, _ = pocket.next_tokens(100 * hidden, torch.tensor([1]), [pocket.begin(prompt)])
+        assert scores.isfinite().all()
+        assert (scores[0, special] == NEVER).all()
+        assert scores[0, pocket.tokenizer.token_to_id("<|im_end|>")] > NEVER
+
+
+def test_a_page_that_must_not_end_yet_goes_on(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its first token on, where numbers that are none would mean a broken model."""
+    monkeypatch.setattr(Pointer, "refuses_to_end", lambda self: True)
+    network = pocket.network
+    stop = torch.nn.functional.one_hot(torch.tensor([2]), network.config.vocab_size).float()
+    monkeypatch.setattr(network, "next_tokens", lambda *_: stop.clone())
+    with torch.inference_mode():
+        reading = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
+        scores, _ = pocket.next_tokens(torch.randn(1, pocket.text_config.hidden_size), torch.tensor([1]), [reading])
+    assert scores.isfinite().all()
+    assert scores.argmax() != 2

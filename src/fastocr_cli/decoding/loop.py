@@ -51,6 +51,12 @@ class Written(Generic[Key]):
     error: str | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def worth_a_dense_try(self) -> bool:
+        """It looped; or the model doubts that all was written, and pruned attention may be the reason."""
+        pruned = self.visual_kv_read is not None and self.visual_kv_read < 1
+        return self.finish_reason == "loop" or (self.finish_reason == "stop" and pruned and bool(self.warnings))
+
 
 @dataclass
 class Row(Generic[Key]):
@@ -116,7 +122,7 @@ class Decoder(Generic[Key]):
         self.rows: list[Row[Key]] = []
         self._attachment: AbstractContextManager[None] | None = None
         self.again: deque[Job[Key]] = deque()
-        """Jobs that go before new ones: loops to be read densely, and what the caller puts here between two pages."""
+        """Jobs that go before new ones: pages to be read densely, and what the caller puts here between two pages."""
 
     def __enter__(self) -> Self:
         self._attachment = seamed(self.model.text_model, self.seam)
@@ -145,12 +151,12 @@ class Decoder(Generic[Key]):
                 yield from self._ended()
 
     def _ended(self) -> Iterator[Written[Key]]:
-        """Pages at their end leave the batch; one that looped for the first time is read again."""
+        """Pages at their end leave the batch; one that is worth a second, dense try goes to its queue."""
         for index in reversed(range(len(self.rows))):
             if self.rows[index].finish_reason is None:
                 continue
             written = self._end(index)
-            if written.finish_reason == "loop" and written.job.attempt < MAX_ATTEMPTS:
+            if written.job.attempt < MAX_ATTEMPTS and written.worth_a_dense_try:
                 written.job.attempt += 1
                 self.again.append(written.job)
             else:

@@ -32,6 +32,9 @@ from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits
 from fastocr_cli.pages import Character, PageImage, Resolution
 
+NEVER = -1e9
+"""The score of a token that must not be written; finite, since numbers that are none mean a broken model."""
+
 MAX_SIDE = 255 * 16
 """Pixels; a longer page is scaled down: there are no more place codes."""
 
@@ -53,6 +56,11 @@ class Model(VisionModel):
             max_pixels=8_000_000,
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
+        self.foreign = [  # to text: ends and pictures of a conversation
+            index
+            for token, index in tokenizer.get_vocab().items()
+            if token.startswith("<|") and index != config.eos_token_id
+        ]
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
@@ -102,11 +110,12 @@ class Model(VisionModel):
             fit[index] = fits(window[index], self.letters)
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
         scores = self.network.next_tokens(hidden, fit, torch.tensor(spaces, device=self.device), self.signs)
+        scores[:, self.foreign] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if pointer.must_read:
-                scores[index, self.unprinted] = float("-inf")
+                scores[index, self.unprinted] = NEVER
             elif token in self.stop_token_ids and pointer.refuses_to_end():
-                scores[index, list(self.stop_token_ids)] = float("-inf")
+                scores[index, list(self.stop_token_ids)] = NEVER
                 places[index] = pointer.place
         row, cell = torch.tensor(places, device=self.device).T
         return scores, text_positions(counts, row, cell)
