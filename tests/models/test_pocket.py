@@ -8,11 +8,11 @@ import pytest
 import torch
 from PIL import Image
 
+from fastocr_cli.config import RunConfig
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.pocket import NEVER, Model
-from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.weights import load_model
-from fastocr_cli.pages import PageImage
+from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal
 
 
@@ -46,12 +46,12 @@ def test_marks_of_a_conversation_are_never_written(pocket: Model) -> None:
 
 def test_a_page_that_must_not_end_yet_goes_on(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its first token on, where numbers that are none would mean a broken model."""
-    monkeypatch.setattr(Pointer, "refuses_to_end", lambda self: True)
-    network = pocket.network
-    stop = torch.nn.functional.one_hot(torch.tensor([2]), network.config.vocab_size).float()
-    monkeypatch.setattr(network, "next_tokens", lambda *_: stop.clone())
+    stop = torch.nn.functional.one_hot(torch.tensor([2]), pocket.network.config.vocab_size).float()
+    monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: stop.clone())
+    (sample,) = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig(pages="1"))
+    assert isinstance(sample, PageRef)
     with torch.inference_mode():
-        reading = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
-        scores, _ = pocket.next_tokens(torch.randn(1, pocket.text_config.hidden_size), torch.tensor([1]), [reading])
+        reading = pocket.begin(pocket.encode(render(sample, pocket.resolution, characters=True)))
+        scores, _ = pocket.next_tokens(torch.zeros(1, pocket.text_config.hidden_size), torch.tensor([1]), [reading])
     assert scores.isfinite().all()
     assert scores.argmax() != 2
