@@ -30,15 +30,14 @@ class Grid:
         """Let a cell reach over others if there is room: the attribute of HTML and Typst, or nothing."""
         covered = {(r, c) for r in range(row, row + rows) for c in range(column, column + columns)}
         inside = row + rows <= self.num_rows and column + columns <= self.num_columns
-        full = rows > 1 and columns == self.num_columns  # a row would be left with no cell of its own
-        if not inside or full or covered & self.taken or self._would_empty(row, column, rows):
+        filled = self.taken | covered
+        empties_a_row = any(  # every row keeps a cell of its own
+            all((below, c) in filled for c in range(self.num_columns)) for below in range(row + 1, row + rows)
+        )
+        if not inside or covered & self.taken or empties_a_row:
             return ""
         self.taken |= covered - {(row, column)}
         return f"colspan={columns}" if columns > 1 else f"rowspan={rows}"
-
-    def _would_empty(self, row: int, column: int, rows: int) -> bool:
-        others = {(below, c) for below in range(row + 1, row + rows) for c in range(self.num_columns) if c != column}
-        return rows > 1 and others <= self.taken
 
 
 def table(content: Content, rng: random.Random, width: float, height: float) -> Block:
@@ -63,7 +62,7 @@ def table(content: Content, rng: random.Random, width: float, height: float) -> 
 
 
 def _cells(grid: Grid, content: Content, rng: random.Random, lined: bool) -> tuple[list[str], list[Segment]]:
-    """The cells as Typst and as HTML. Spans need lines, or a header: nobody sees them otherwise."""
+    """The cells as Typst and as HTML. Spans need lines: nobody sees them otherwise."""
     labelled = rng.random() < 0.7
     numeric = [not (labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
     cells: list[str] = []
@@ -86,11 +85,13 @@ def _cells(grid: Grid, content: Content, rng: random.Random, lined: bool) -> tup
 
 def _span(grid: Grid, row: int, column: int, rng: random.Random, lined: bool) -> str:
     dice = rng.random()
-    if row + 1 < grid.num_header_rows and lined and dice < 0.4:
+    if not lined:
+        return ""
+    if row + 1 < grid.num_header_rows and dice < 0.4:
         return grid.span(row, column, rng.choice([2, 2, 2, 3, 3, 4]), 1)
-    if lined and dice < 0.03:
+    if dice < 0.03:
         return grid.span(row, column, rng.choice([2, 2, 2, 3]), 1)
-    if lined and dice > 0.975:
+    if dice > 0.975:
         return grid.span(row, column, 1, rng.choice([2, 2, 2, 3]))
     return ""
 

@@ -22,8 +22,13 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def spelling(tokenizer: Tokenizer) -> Tensor:
-    return Spelling.of(tokenizer, tokenizer.get_vocab_size()).letters
+def vocabulary(tokenizer: Tokenizer) -> Spelling:
+    return Spelling.of(tokenizer, tokenizer.get_vocab_size())
+
+
+@pytest.fixture(scope="module")
+def spelling(vocabulary: Spelling) -> Tensor:
+    return vocabulary.letters
 
 
 LINES = ["the cat sat", "on the mat"]
@@ -136,8 +141,7 @@ def test_tokens_are_spelled_as_printed_and_marks_are_not(tokenizer: Tokenizer, s
 
 
 @pytest.mark.parametrize("char", CHARACTERS)
-def test_every_character_is_one_token_that_is_copied(tokenizer: Tokenizer, char: str) -> None:
-    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+def test_every_character_is_one_token_that_is_copied(tokenizer: Tokenizer, vocabulary: Spelling, char: str) -> None:
     ids = tokenizer.encode(char).ids
     assert len(ids) == 1
     assert tokenizer.decode(tokenizer.encode(f"a {char}b").ids) == f"a {char}b"
@@ -150,8 +154,9 @@ def test_every_character_is_one_token_that_is_copied(tokenizer: Tokenizer, char:
 
 
 @pytest.mark.parametrize(("command", "printed"), [("\\alpha", "α"), ("\\leq", "≤"), ("\\sin", "sin"), ("\\sum", "∑")])
-def test_a_command_is_copied_from_what_it_prints(tokenizer: Tokenizer, command: str, printed: str) -> None:
-    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+def test_a_command_is_copied_from_what_it_prints(
+    tokenizer: Tokenizer, vocabulary: Spelling, command: str, printed: str
+) -> None:
     token = tokenizer.token_to_id(command)
     pointer = pointer_on([printed], vocabulary.letters)
     pointer.at = 0
@@ -189,8 +194,7 @@ def test_what_is_printed_fits_best_and_a_line_ends_where_it_ends(tokenizer: Toke
     assert fit.min() >= LEAST_TOKEN
 
 
-def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer) -> None:
-    vocabulary = Spelling.of(tokenizer, tokenizer.get_vocab_size())
+def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer, vocabulary: Spelling) -> None:
     signs, ends = vocabulary.signs, vocabulary.ends
     tokens = {name: tokenizer.token_to_id(name) for name in ("Ġthe", "the", "Ġ", "Ċ", "#", "</td><td>", "}", "\\alpha")}
     assert [signs[i].item() for i in tokens.values()] == [0.5, -0.5, 0.5, 0, 0, 0, 0, -0.5]

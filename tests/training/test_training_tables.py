@@ -39,6 +39,9 @@ def test_a_cell_reaches_only_over_free_ones() -> None:
     assert grid.span(1, 0, 1, 2) == "rowspan=2"
     assert grid.span(1, 1, 1, 2) == "rowspan=2"
     assert grid.span(1, 2, 1, 2) == ""  # nothing would be left in the last row
+    grid = Grid(3, 2, 1)
+    assert grid.span(0, 0, 1, 2) == "rowspan=2"
+    assert grid.span(0, 1, 1, 3) == ""  # nothing would be left in the middle one
 
 
 def test_large_pages_have_large_tables(data: Path) -> None:

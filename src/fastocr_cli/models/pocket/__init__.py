@@ -56,11 +56,8 @@ class Model(VisionModel):
             max_pixels=8_000_000,
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
-        self.foreign = [  # to text: ends and pictures of a conversation
-            index
-            for token, index in tokenizer.get_vocab().items()
-            if token.startswith("<|") and index != config.eos_token_id
-        ]
+        foreign = {i for token, i in tokenizer.get_vocab().items() if token.startswith("<|")} - self.stop_token_ids
+        self.foreign = torch.tensor(sorted(foreign), device=self.device)  # to text: marks of a conversation
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
