@@ -57,7 +57,9 @@ class Model(VisionModel):
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
         foreign = {i for token, i in tokenizer.get_vocab().items() if token.startswith("<|")} - self.stop_token_ids
-        self.foreign = torch.tensor(sorted(foreign), device=self.device)  # to text: marks of a conversation
+        self.foreign = torch.tensor(
+            sorted(foreign), dtype=torch.long, device=self.device
+        )  # to text: marks of a conversation
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
