@@ -64,6 +64,16 @@ def test_a_table_is_read_row_by_row(num_letters: int) -> None:
     assert blocks_in_order(*blocks) == [0, 1, 2] * 12
 
 
+def test_numbers_beside_long_labels_are_a_table() -> None:
+    labels, numbers = (0, 20, 0, 14), [(0, 20, start, 5) for start in (50, 75, 100, 125)]
+    assert blocks_in_order(labels, *numbers) == [0, 1, 2, 3, 4] * 20
+
+
+def test_a_table_in_two_halves_is_read_row_by_row() -> None:
+    blocks = [(0, 20, start, 5) for start in (0, 22, 44, 80, 102, 124)]
+    assert blocks_in_order(*blocks) == [0, 1, 2, 3, 4, 5] * 20
+
+
 def test_a_few_lines_are_no_column() -> None:
     num_lines = MIN_LINES - 1
     assert blocks_in_order((0, num_lines, 0, 30), (0, num_lines, 66, 30)) == [0, 1] * num_lines

@@ -129,6 +129,18 @@ def test_text_drawn_twice_is_still_text(tmp_path: Path) -> None:
     assert set(text) == set(TRUTH)
 
 
+def test_a_rule_close_below_takes_no_comma_away(tmp_path: Path) -> None:
+    """Its box reaches over the rule of the table, its ink does not."""
+    figures = [f"{number},{number + 111},000 (2)" for number in range(1, 10)]
+
+    def table(page: pymupdf.Page) -> None:
+        for row, text in enumerate(figures):
+            page.insert_text((72, 100 + 12.3 * row), text, fontsize=8)
+            page.draw_line((60, 102.3 + 12.3 * row), (300, 102.3 + 12.3 * row), width=1)
+
+    assert layer(tmp_path, table) == "".join(figures).replace(" ", "")
+
+
 def test_one_changed_word_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
 

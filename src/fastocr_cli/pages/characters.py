@@ -87,7 +87,14 @@ def _where(glyphs: Sequence[Glyph], keep: NDArray[np.bool_]) -> list[Glyph]:
 
 def _shown(glyphs: Sequence[Glyph], ink: NDArray[np.uint8], grey: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """(num_glyphs,): whether the picture shows each glyph's shape, and most of its line."""
-    match, contrast = _match(ink, grey, np.array([glyph.box for glyph in glyphs]))
+    boxes = np.array([glyph.box for glyph in glyphs])
+    match, contrast = _match(ink, grey, boxes)
+    poor = np.flatnonzero(match < _SURE_MATCH)
+    if len(poor):  # perhaps for the rules around them, or under them
+        tight = _around_ink(ink, boxes[poor])
+        upper = tight - np.outer((tight[:, 3] - tight[:, 1]) * _LOWER_SHARE, (0, 0, 0, 1))
+        again = [values.reshape(2, -1).max(0) for values in _match(ink, grey, np.concatenate([tight, upper]))]
+        match[poor], contrast[poor] = np.maximum([match[poor], contrast[poor]], again)
     match[contrast < MIN_CONTRAST] = 0.0
     match[[glyph.size < MIN_EM for glyph in glyphs]] = 0.0
     lines: dict[int, list[int]] = defaultdict(list)
@@ -102,7 +109,21 @@ def _shown(glyphs: Sequence[Glyph], ink: NDArray[np.uint8], grey: NDArray[np.uin
     return match >= least
 
 
+_LOWER_SHARE = 0.3  # of a glyph: where underlines and the rules of tables touch it
+_FAINT = 32  # grey levels of ink that a neighbouring glyph may leave in a box
 _SURE_MATCH = 0.9  # a glyph that fits like this is seen, whatever became of the rest of its line
+
+
+def _around_ink(ink: NDArray[np.uint8], boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The least box around the ink within each box; one without ink as it is."""
+    tight = boxes.copy()
+    for box in tight:
+        x0, y0, x1, y1 = (max(0, int(value)) for value in box)
+        inked = ink[y0 : y1 + 1, x0 : x1 + 1] > _FAINT
+        rows, columns = inked.any(1).nonzero()[0], inked.any(0).nonzero()[0]
+        if len(rows):
+            box[:] = x0 + columns[0], y0 + rows[0], x0 + columns[-1] + 1, y0 + rows[-1] + 1
+    return tight
 
 
 def _match(

@@ -15,6 +15,9 @@ is not as long."""
 MIN_WHITE = 3
 """Half cells of white between two columns."""
 
+BETWEEN_CELLS = 8
+"""Half cells of white in a line that no blank is as wide as: there cells of a table lie beside each other."""
+
 Ints = NDArray[np.int64]
 
 
@@ -42,15 +45,17 @@ def _cut(line: Ints, half: Ints) -> tuple[int, int, int] | None:
     before = count.cumsum(1)  # [lines, x]: letters to the left of half cell x
     all_letters = before[:, -1:]
     white = before[:, MIN_WHITE:] == before[:, :-MIN_WHITE]
-    best, size = None, 0
+    blocks = {}  # all cuts of a block within the same white are one
     for gutter in np.flatnonzero(white.sum(0) >= MIN_LINES):
         for first, last in _runs(white[:, gutter]):
-            left = before[first : last + 1, gutter]
-            right = all_letters[first : last + 1, 0] - left
-            smaller = min(int(left.sum()), int(right.sum()))
-            if smaller > size and _is_column(left) and _is_column(right):
-                best, size = (int(lines[first]), int(lines[last]), int(gutter)), smaller
-    return best
+            left = before[first : last + 1, gutter].sum()
+            right = all_letters[first : last + 1].sum() - left
+            blocks[int(min(left, right)), first, last] = int(gutter)
+    for (_, first, last), gutter in sorted(blocks.items(), reverse=True):
+        inside = (number >= first) & (number <= last)
+        if _are_columns(line[inside], half[inside], gutter):
+            return int(lines[first]), int(lines[last]), gutter
+    return None
 
 
 def _runs(values: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -59,7 +64,21 @@ def _runs(values: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2) if b - a >= MIN_LINES]
 
 
-def _is_column(num_letters: Ints) -> bool:
-    """Whether lines of so many letters each, empty ones apart, are prose."""
-    filled = num_letters[num_letters > 0]
-    return len(filled) >= MIN_LINES and float(filled.mean()) >= MIN_LETTERS
+def _are_columns(line: Ints, half: Ints, gutter: int) -> bool:
+    """Whether letters on both sides are prose; on one side there may be several columns."""
+    sides = [(line[side], half[side]) for side in (half < gutter, half >= gutter)]
+    if not all(_is_long(line) for line, _ in sides):
+        return False
+    several = [side for side in sides if _has_cells(*side)]
+    return not several or (len(several) == 1 and _cut(*several[0]) is not None)
+
+
+def _is_long(line: Ints) -> bool:
+    num_lines = len(np.unique(line))
+    return num_lines >= MIN_LINES and len(line) >= MIN_LETTERS * num_lines
+
+
+def _has_cells(line: Ints, half: Ints) -> bool:
+    """Whether there is white within most lines, as in a table."""
+    apart = (line[1:] == line[:-1]) & (half[1:] - half[:-1] > BETWEEN_CELLS)
+    return 2 * len(np.unique(line[1:][apart])) > len(np.unique(line))
