@@ -8,6 +8,7 @@ import torch
 
 from decoding.conftest import make_prompt, write
 from fastocr_cli.decoding import cache, loop
+from fastocr_cli.decoding.guard import LoopGuard
 from fastocr_cli.decoding.loop import Decoder, Job, Row
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.pocket.pointer import Pointer
@@ -126,6 +127,30 @@ def test_a_page_of_which_pruning_left_out_a_part_is_read_once_more_densely(
     assert page.job.attempt == (attempts if doubts else 1)
     assert (page.visual_kv_read == 1) == (doubts or method == "dense")
     assert page.warnings == ("Half of it is missing.",) * doubts
+
+
+def test_a_first_reading_that_came_to_its_end_is_better_than_a_second_that_did_not(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(Pointer, "warnings", lambda self: ("Half of it is missing.",))
+    once, always = ending_after(12), Row.take
+    monkeypatch.setattr(Row, "take", lambda row, *rest: (once if row.job.attempt == 1 else always)(row, *rest))
+    (page,) = write(tiny_pocket, prompts[:1], "fastocr", num_new=20, **PRUNED)
+    assert (page.finish_reason, len(page.ids), page.job.attempt) == ("stop", 12, 2)
+    assert page.warnings == ("Half of it is missing.",)
+
+
+def test_nothing_is_banned_where_no_loop_was(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page may well say the same twice."""
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(Pointer, "warnings", lambda self: ("Half of it is missing.",))
+    monkeypatch.setattr(Row, "take", ending_after(12))
+    monkeypatch.setattr(LoopGuard, "banned", lambda self: pytest.fail("asked what to ban"))
+    (page,) = write(tiny_pocket, prompts[:1], "fastocr", **PRUNED)
+    assert page.job.attempt == 2
 
 
 def ending_after(num_tokens: int) -> Any:

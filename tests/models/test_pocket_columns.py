@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket.columns import MIN_LINES, reading_order
+from fastocr_cli.models.pocket.columns import MIN_LINES, begins_cell, reading_order
 
 Ints = NDArray[np.int64]
 Block = tuple[int, int, int, int]  # first line, number of lines, first half cell, letters in a line
@@ -72,6 +72,17 @@ def test_numbers_beside_long_labels_are_a_table() -> None:
 def test_a_table_in_two_halves_is_read_row_by_row() -> None:
     blocks = [(0, 20, start, 5) for start in (0, 22, 44, 80, 102, 124)]
     assert blocks_in_order(*blocks) == [0, 1, 2, 3, 4, 5] * 20
+
+
+def test_tables_beside_a_column_of_prose_are_read_after_it() -> None:
+    assert blocks_in_order(LEFT, *((10, 20, start, 8) for start in (66, 94, 122))) == [0, *[1, 2, 3] * 20]
+
+
+def test_a_cell_begins_after_white_and_below_such_a_line_but_not_in_prose() -> None:
+    line, half, block = printed((0, 2, 0, 5), (0, 2, 40, 5), (4, 2, 0, 30))
+    first = np.diff(block, prepend=-1) != 0
+    assert begins_cell(line, half)[1:].tolist() == (first & (line <= 4))[1:].tolist()
+    assert not begins_cell(np.zeros(0, np.int64), np.zeros(0, np.int64)).any()
 
 
 def test_a_few_lines_are_no_column() -> None:

@@ -11,8 +11,16 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
-from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
-from fastocr_cli.models.pocket.spelling import LEAST_TOKEN, MAX_LETTERS, NOTHING, Spelling, fits, without_marks
+from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.spelling import (
+    LEAST_TOKEN,
+    MAX_LETTERS,
+    NOTHING,
+    Spelling,
+    fits,
+    sharpened,
+    without_marks,
+)
 from fastocr_cli.pages import Character
 
 
@@ -454,13 +462,34 @@ def test_what_is_missing_most_is_read_before_the_page_ends(spelling: Tensor) -> 
     pointer = begun(letters_of(a_page(["a" * 14]).repeat(1, 20, 1, 1, 1), 2), spelling)
     pointer.read[:] = True
     pointer.read[10:40] = pointer.read[100 : 100 + MIN_LEFT] = pointer.read[200:230] = False
-    assert pointer.longest_unread() == (100, MIN_LEFT)
+    assert pointer.largest_unread() == (100, MIN_LEFT + 30 - AMONG * 20)
     assert pointer.refuses_to_end()
     assert pointer.at == 100
-    pointer.read[100] = True
+    pointer.read[100:] = True
     assert not pointer.refuses_to_end()
     pointer.read[:] = True
-    assert pointer.longest_unread() == (0, 0)
+    assert pointer.largest_unread() == (0, 0)
+
+
+def test_a_column_is_missing_though_the_one_beside_it_was_read_line_by_line(spelling: Tensor) -> None:
+    pointer = begun(letters_of(a_page(["a" * 14]).repeat(1, 30, 1, 1, 1), 2), spelling)
+    pointer.read = np.arange(len(pointer.read)) % 14 < 7
+    assert pointer.refuses_to_end()
+    assert pointer.at == 7
+    pointer.read = np.arange(len(pointer.read)) % 14 < 10
+    assert not pointer.refuses_to_end()
+
+
+def test_the_print_decides_among_what_may_be_printed_and_nothing_else() -> None:
+    """Three tokens that print something, a tag, the end."""
+    scores = torch.tensor([[2.0, 3.0, 0.0, 2.5, 1.0]])
+    fit, printed = torch.tensor([[0.0, -7.0, -9.0, 0.0, 0.0]]), torch.tensor([0, 1, 2])
+    before, after = scores.softmax(-1), sharpened(scores, fit, printed).softmax(-1)
+    assert after[0, :3].argmax() == 0
+    assert torch.allclose(after[0, 3:], before[0, 3:])
+    assert torch.allclose(after[0, :3].sum(), before[0, :3].sum())
+    nothing_fits = sharpened(scores, torch.tensor([[-9.0, -9.0, -9.0, 0.0, 0.0]]), printed)
+    assert torch.allclose(nothing_fits, scores)
 
 
 def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, spelling: Tensor) -> None:

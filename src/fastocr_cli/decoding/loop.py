@@ -22,7 +22,8 @@ from fastocr_cli.pruning.base import Layout, Method
 
 Key = TypeVar("Key")
 MAX_ATTEMPTS = 2
-"""A page that loops is read once more: with everything read, and repeated passages banned."""
+"""A page that loops, or of which pruned decoding left much out, is read once more with everything read; if it looped,
+repeated passages are banned."""
 
 
 @dataclass
@@ -33,6 +34,8 @@ class Job(Generic[Key]):
     prompt: Prompt
     max_new_tokens: int
     attempt: int = 1
+    before: "Written[Key] | None" = None
+    """What the first attempt gave."""
 
 
 @dataclass
@@ -156,9 +159,12 @@ class Decoder(Generic[Key]):
             if self.rows[index].finish_reason is None:
                 continue
             written = self._end(index)
-            if written.job.attempt < MAX_ATTEMPTS and written.worth_a_dense_try:
-                written.job.attempt += 1
-                self.again.append(written.job)
+            job, before = written.job, written.job.before
+            if job.attempt < MAX_ATTEMPTS and written.worth_a_dense_try:
+                job.attempt, job.before = job.attempt + 1, written
+                self.again.append(job)
+            elif before and before.finish_reason == "stop" and written.finish_reason != "stop":
+                yield before  # it came to an end, this one did not
             else:
                 yield written
 
@@ -223,7 +229,8 @@ class Decoder(Generic[Key]):
         tokens = [row.ids[-1] for row in self.rows]
         scores = self.score(tokens)
         for index, row in enumerate(self.rows):
-            if row.job.attempt > 1 and (banned := row.guard.banned()) is not None:
+            looped = row.job.before is not None and row.job.before.finish_reason == "loop"
+            if looped and (banned := row.guard.banned()) is not None:
                 scores[index, banned] = float("-inf")
         for row, token in zip(self.rows, scores.argmax(-1).tolist(), strict=True):
             row.take(token, self.model.stop_token_ids)

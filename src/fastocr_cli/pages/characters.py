@@ -120,7 +120,7 @@ def _around_ink(ink: NDArray[np.uint8], boxes: NDArray[np.float64]) -> NDArray[n
     for box in tight:
         x0, y0, x1, y1 = (max(0, int(value)) for value in box)
         inked = ink[y0 : y1 + 1, x0 : x1 + 1] > _FAINT
-        rows, columns = inked.any(1).nonzero()[0], inked.any(0).nonzero()[0]
+        rows, columns = np.flatnonzero(inked.any(1)), np.flatnonzero(inked.any(0))
         if len(rows):
             box[:] = x0 + columns[0], y0 + rows[0], x0 + columns[-1] + 1, y0 + rows[-1] + 1
     return tight

@@ -29,7 +29,7 @@ from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_of, text_positions
 from fastocr_cli.models.pocket.pointer import Pointer
-from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits
+from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 NEVER = -1e9
@@ -66,6 +66,7 @@ class Model(VisionModel):
         self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
         self.unprinted = spelling.compared[:, 0] == NOTHING
         self.unprinted[list(self.stop_token_ids)] = False
+        self.prints = (spelling.compared[:, 0] != NOTHING).nonzero()[:, 0].to(self.device)
         self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
         self.letters, self.compared, self.signs = (
             tensor.to(self.device) for tensor in (spelling.letters, spelling.compared, spelling.signs)
@@ -109,6 +110,8 @@ class Model(VisionModel):
             fit[index] = fits(window[index], self.letters)
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
         scores = self.network.next_tokens(hidden, fit, torch.tensor(spaces, device=self.device), self.signs)
+        own = torch.tensor([pointer.own for pointer in pointers], device=self.device)
+        scores = torch.where(own[:, None], sharpened(scores, fit, self.prints), scores)
         scores[:, self.foreign] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if pointer.must_read:

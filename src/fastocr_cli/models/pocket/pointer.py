@@ -13,14 +13,18 @@ from torch import Tensor
 
 from fastocr_cli.models.base import Reading
 from fastocr_cli.models.pocket.cells import CHARACTERS
-from fastocr_cli.models.pocket.columns import reading_order
+from fastocr_cli.models.pocket.columns import begins_cell, reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, Letters
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
 
-ONWARD, WITHIN, AGAIN, SNAP = 4.0, 5.0, 6.0, 2
-"""Nats for the letter after the last token in the order of columns, and for one in the same word; nats against letters
-that were read; and how many letters aside the place head may be: it is one too early or too late at times."""
+ONWARD, WITHIN, ACROSS = 4.0, 5.0, 1.0
+"""Nats for the letter after the last token in the order of columns, for one in the same word, and for one in the next
+cell of a table: the text of a cell may go on below."""
+
+AGAIN, SNAP = 6.0, 2
+"""Nats against letters that were read; and how many letters aside the place head may be: it is one too early or too
+late at times."""
 
 LEFT_OUT, MOST_LEFT_OUT = 50, 300
 """Unread letters that cost a nat where it leaps over them, and the number from which on more cost no more."""
@@ -29,9 +33,10 @@ PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
 letter that was not read must be."""
 
-MIN_LEFT, MAX_REFUSALS = 80, 8
-"""Unread letters in a row with which a page is not at its end yet (running heads and page numbers are left out), and
-how often it is told so: a photograph may look like letters."""
+MIN_LEFT, AMONG, MAX_REFUSALS = 80, 0.5, 8
+"""Unread letters of a stretch with which a page is not at its end yet (running heads and page numbers are left out);
+how much each letter counts against them that was read in between; and how often it is told so: a photograph may look
+like letters."""
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
@@ -71,10 +76,12 @@ class Pointer(Reading):
         row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
         order = reading_order(line, half)
         self.row, self.cell = row[order], half[order] // 2
+        self.next_cell = begins_cell(line[order], half[order])
         self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
         self.scores = spelled(scores).numpy()
-        self.least = self.scores.min()  # of a page that names its letters itself, less than LEAST_LETTER
+        self.least = self.scores.min()
+        self.own = bool(self.least < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
         self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
         halves = second_halves(self.line[:num], self.scores[:num, :NOTHING].argmax(-1))
         self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
@@ -95,7 +102,7 @@ class Pointer(Reading):
         if num:
             likely = row[self.row] + cell[self.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
             if 0 < self.onward < num:
-                likely[self.onward] += WITHIN if self.spaces[self.onward] < -BLANK else ONWARD
+                likely[self.onward] += self._onward_bonus()
             best = int(likely.argmax())
             if likely[best] > LOST:
                 if self.read[best] and 0 < self.onward < num and not self.read[self.onward]:
@@ -104,6 +111,11 @@ class Pointer(Reading):
                 self.at = self.onward if beside and not self.read[self.onward] else best
                 return self.place
         return int(row.argmax()), int(cell.argmax())
+
+    def _onward_bonus(self) -> float:
+        if self.spaces[self.onward] < -BLANK:
+            return WITHIN
+        return ACROSS if self.next_cell[self.onward] else ONWARD
 
     def _left_out(self) -> NDArray[np.int64]:
         """How many unread letters lie between the last token and each letter that comes later."""
@@ -117,24 +129,27 @@ class Pointer(Reading):
         """Row and cell of the letter where the finger is."""
         return int(self.row[self.at]), int(self.cell[self.at])
 
-    def longest_unread(self) -> tuple[int, int]:
-        """Number of the first letter, and of letters, of the longest stretch that was not read."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], self.read, [True]]))).reshape(-1, 2)
-        if not len(edges):
-            return 0, 0
-        first, behind = edges[(edges[:, 1] - edges[:, 0]).argmax()]
-        return int(first), int(behind - first)
+    def largest_unread(self) -> tuple[int, float]:
+        """Number of the first letter of the largest stretch that was mostly not read, and how many letters were not.
+
+        Those within it that were read (a column beside it, where the order is wrong) count against it, AMONG each.
+        """
+        sums = np.cumsum(np.concatenate([[0.0], np.where(self.read, -AMONG, 1.0)]))
+        gains = sums - np.minimum.accumulate(sums)
+        behind = int(gains.argmax())
+        first = behind - int(sums[behind::-1].argmin())
+        return first, float(gains[behind])
 
     def refuses_to_end(self) -> bool:
         """Whether the page must not end yet; if so, goes to what is missing, and counts the times."""
-        first, num_letters = self.longest_unread()
+        first, num_letters = self.largest_unread()
         refused = num_letters >= MIN_LEFT and self.refusals < MAX_REFUSALS
         if refused:
             self.at, self.refusals = first, self.refusals + 1
         return refused
 
     def warnings(self) -> tuple[str, ...]:
-        if self.longest_unread()[1] < MIN_LEFT:
+        if self.largest_unread()[1] < MIN_LEFT:
             return ()
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 

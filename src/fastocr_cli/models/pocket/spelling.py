@@ -80,3 +80,15 @@ def fits(window: Tensor, letters: Tensor) -> Tensor:
     for number in range(1, MAX_LETTERS):
         total += window[..., number, :].index_select(-1, letters[:, number])
     return total.clamp(min=LEAST_TOKEN)
+
+
+def sharpened(scores: Tensor, fit: Tensor, printed: Tensor) -> Tensor:
+    """Scores (..., vocabulary) in which the tokens at `printed` are told apart by `fit` once more.
+
+    That something is printed stays as likely as it was, against tags, marks and the end: only which token it is is
+    decided by the print. For pages whose letters are known; what a trunk saw may be outvoted.
+    """
+    among = scores[..., printed]
+    fitting = among + fit[..., printed]
+    change = among.logsumexp(-1, keepdim=True) - fitting.logsumexp(-1, keepdim=True)
+    return scores.index_copy(-1, printed, fitting + change)
