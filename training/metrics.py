@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 TABLE = re.compile(r"<table>.*?</table>", re.S)
-FORMULA = re.compile(r"\$\$?\s*(.+?)\s*\$\$?", re.S)
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)", re.S)  # a dollar before a number is money
 
 
 def plain(text: str) -> str:
@@ -117,7 +117,7 @@ def _paired(truth: list[str], found: list[str]) -> list[tuple[str, str]]:
 
 
 def _formulas(text: str) -> list[str]:
-    return [re.sub(r"\s+", "", formula) for formula in FORMULA.findall(TABLE.sub("", text))]
+    return [re.sub(r"\s+", "", "".join(found)) for found in FORMULA.findall(TABLE.sub("", text))]
 
 
 def _aligned(truth: list[str], found: list[str]) -> list[tuple[str, str]]:

@@ -29,3 +29,9 @@ def test_formulas_are_matched_by_nearness() -> None:
     found = score([("a $x_{1}$ and $$ y $$", "$$y$$ b $x_{2}$")])
     assert found.formula_exact == 0.5
     assert found.teds is None
+
+
+def test_money_is_no_formula() -> None:
+    found = score([("It cost $5, then $6 and $x$.", "It cost $5, then $6 and $x$.")])
+    assert found.formula_exact == 1
+    assert score([("from $5 to $6", "from $5 to $6")]).formula_exact is None
