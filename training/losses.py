@@ -7,11 +7,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CELL, NUM_CLASSES
+from fastocr_cli.models.pocket.spelling import NOTHING
 from training.model import Batch, Outputs, Trainee, row_and_column
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
 TURN = 4.0
 """Weight of the place of a token in another row than the one before."""
+
+
+UNSPELLED = 3.0
+"""Weight of tokens that no print spells (tags, marks, LaTeX): the others are copied, and come easily."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,14 @@ def place_loss(model: Trainee, hidden: Tensor, batch: Batch) -> tuple[Tensor, fl
     return (weight * miss).sum() / weight.sum(), found.float().mean().item()
 
 
+def text_loss(logits: Tensor, labels: Tensor, spelling: Tensor) -> tuple[Tensor, float]:
+    """The next token, tokens without letters in `spelling` weighed more; and the plain mean."""
+    miss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")[labels.flatten() >= 0]
+    unspelled = spelling[labels[labels >= 0], 0] == NOTHING
+    weight = torch.where(unspelled, UNSPELLED, 1.0)
+    return (weight * miss).sum() / weight.sum(), miss.mean().item()
+
+
 def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> tuple[Tensor, dict[str, float]]:
     """The weighted sum, and each part with the accuracy of the next token."""
     parts: dict[str, Tensor] = {}
@@ -103,10 +116,10 @@ def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> 
         parts |= {"visual": visual_loss(model, outputs, batch), "letters": letter_loss(model, outputs, batch)}
     if outputs.hidden is not None:
         logits = model.copying_logits(outputs, batch)
-        parts["text"] = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten())
+        parts["text"], found["text"] = text_loss(logits, batch.labels, model.spelling)
         parts["gaze"] = gaze_loss(outputs, batch)
         parts["place"], found["places"] = place_loss(model, outputs.hidden, batch)
         labelled = batch.labels >= 0
         found["accuracy"] = (logits.argmax(-1) == batch.labels)[labelled].float().mean().item()
     total = torch.stack([getattr(weights, name) * part for name, part in parts.items()]).sum()
-    return total, found | {name: part.item() for name, part in parts.items()}
+    return total, {name: part.item() for name, part in parts.items()} | found

@@ -14,12 +14,14 @@ import torch
 from fastocr_cli.models.pocket.cells import ASCII, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.network import PocketNetwork
+from fastocr_cli.models.pocket.spelling import NOTHING
 from fastocr_cli.models.pocket.vision import NUM_STROKES, certain, inked, known, strokes
 
 pytest.importorskip("typst")
 
 from training.batches import Mixture, Pages
 from training.export import export
+from training.losses import UNSPELLED, text_loss
 from training.model import Batch, keep
 from training.train import Config, Trainer, known_characters, misplaced, mistaken
 
@@ -60,6 +62,15 @@ def test_a_resumed_run_is_the_same_run(config: Config, batch: Batch) -> None:
 def test_the_rate_warms_up_holds_and_falls_to_zero() -> None:
     config = Config(steps=100, decay=20, warm_up=10, rate=1.0)
     assert [config.rate_at(step, 0) for step in (0, 9, 50, 80, 90)] == [0.1, 1.0, 1.0, 1.0, 0.5]
+
+
+def test_tags_and_marks_weigh_more_than_what_is_copied() -> None:
+    spelling = torch.tensor([[NOTHING], [5]])  # a tag, a letter
+    logits, labels = torch.tensor([[[0.0, 2.0], [0.0, 1.0], [9.0, 9.0]]]), torch.tensor([[0, 1, -100]])
+    tag, letter = (float(-logits[0, i].log_softmax(-1)[i]) for i in (0, 1))
+    weighed, plain = text_loss(logits, labels, spelling)
+    assert float(weighed) == pytest.approx((UNSPELLED * tag + letter) / (UNSPELLED + 1))
+    assert plain == pytest.approx((tag + letter) / 2)
 
 
 def test_labels_follow_inputs_and_lie_on_the_page(batch: Batch) -> None:
