@@ -57,15 +57,16 @@ class Model(VisionModel):
         )
         self.stop_token_ids = frozenset({config.eos_token_id})
         foreign = {i for token, i in tokenizer.get_vocab().items() if token.startswith("<|")} - self.stop_token_ids
-        self.foreign = torch.tensor(
-            sorted(foreign), dtype=torch.long, device=self.device
-        )  # to text: marks of a conversation
+        # to text: marks of a conversation
+        self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
         self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
         self.unprinted = spelling.compared[:, 0] == NOTHING
-        self.unprinted[list(self.stop_token_ids)] = False
+        self.never_printed = spelling.letters[:, 0] == NOTHING  # nor are these where marks stand for themselves
+        for tokens in (self.unprinted, self.never_printed):
+            tokens[list(self.stop_token_ids)] = False
         self.prints = (spelling.compared[:, 0] != NOTHING).nonzero()[:, 0].to(self.device)
         self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
         self.letters, self.compared, self.signs = (
@@ -113,10 +114,11 @@ class Model(VisionModel):
         own = torch.tensor([pointer.own for pointer in pointers], device=self.device)
         scores = torch.where(own[:, None], sharpened(scores, fit, self.prints), scores)
         scores[:, self.foreign] = NEVER
-        for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
+        for index, pointer in enumerate(pointers):
             if pointer.must_read:
-                scores[index, self.unprinted] = NEVER
-            elif token in self.stop_token_ids and pointer.refuses_to_end():
+                scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
+        for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
+            if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
                 places[index] = pointer.place
         row, cell = torch.tensor(places, device=self.device).T
