@@ -5,7 +5,7 @@ Knows MuPDF, through PyMuPDF; does not judge whether anything is visible (charac
 
 # mypy: allow-untyped-calls
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ _FLAGS = (
     | pymupdf.TEXT_MEDIABOX_CLIP
     | pymupdf.TEXT_IGNORE_ACTUALTEXT  # what a glyph stands for by decree is not what its ink says
 )
+_NO_ADVANCE = 0.2  # pixels
 _DRAWN = mupdf.FZ_STEXT_FILLED | mupdf.FZ_STEXT_STROKED
 
 
@@ -97,17 +98,37 @@ class _TextOnly(mupdf.FzDevice2):  # type: ignore[misc]  # MuPDF's bindings are 
 
 
 def _claimed_glyphs(page: pymupdf.DisplayList, scale: float) -> list[Glyph]:
-    """Every drawn character that is no space, in the order of drawing."""
+    """Every drawn character that is no blank, in the order of drawing."""
     text = pymupdf.TextPage(page.get_textpage(_FLAGS)).extractRAWDICT()
     lines = [line for block in text["blocks"] for line in block.get("lines", ())]
-    return [
+    claimed = [
         _glyph(char, span, line, number, scale)
         for number, line in enumerate(lines)
         for span in line["spans"]
         if span["char_flags"] & _DRAWN and span["alpha"]
         for char in span["chars"]
-        if not char["c"].isspace()
     ]
+    return [glyph for glyph in _ligatures_shared_out(claimed) if not glyph.char.isspace()]
+
+
+def _ligatures_shared_out(glyphs: list[Glyph]) -> list[Glyph]:
+    """MuPDF lays the first letter of a ligature over all of it and the others behind it: here each has its share."""
+    shared, first = list(glyphs), 0
+    for index, glyph in enumerate(glyphs):
+        behind = glyphs[index + 1] if index + 1 < len(glyphs) and glyphs[index + 1].line == glyph.line else None
+        start = behind.box[0] if behind else glyph.box[2]
+        goes_on = index > 0 and glyphs[index - 1].line == glyph.line and glyph.direction == (1.0, 0.0)
+        drawn_twice = behind is not None and behind.char == glyph.char
+        if not goes_on or drawn_twice or abs(start - glyph.box[0]) >= _NO_ADVANCE:
+            first = index
+            continue
+        x0, y0, x1, y1 = glyphs[first].box
+        width = (x1 - x0) / (index + 1 - first)
+        for number in range(first, index + 1):
+            left = x0 + (number - first) * width
+            box = (left, y0, left + width, y1)
+            shared[number] = replace(glyphs[number], x=left + width / 2, box=box, advance=width)
+    return shared
 
 
 def _glyph(char: dict[str, Any], span: dict[str, Any], line: dict[str, Any], number: int, scale: float) -> Glyph:
