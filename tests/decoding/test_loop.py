@@ -141,6 +141,24 @@ def test_a_first_reading_that_came_to_its_end_is_better_than_a_second_that_did_n
     assert page.warnings == ("Half of it is missing.",)
 
 
+def test_a_second_reading_that_cannot_begin_does_not_cost_the_first(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(Pointer, "warnings", lambda self: ("Half of it is missing.",))
+    monkeypatch.setattr(Row, "take", ending_after(12))
+    prefill = Decoder.prefill
+
+    def full_at_the_second(self: Decoder[int], job: Job[int]) -> None:
+        if job.attempt > 1:
+            raise torch.OutOfMemoryError
+        prefill(self, job)
+
+    monkeypatch.setattr(Decoder, "prefill", full_at_the_second)
+    (page,) = write(tiny_pocket, prompts[:1], "fastocr", **PRUNED)
+    assert (page.finish_reason, len(page.ids), page.error) == ("stop", 12, None)
+
+
 def test_nothing_is_banned_where_no_loop_was(
     tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
 ) -> None:

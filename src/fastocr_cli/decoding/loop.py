@@ -61,6 +61,11 @@ class Written(Generic[Key]):
         return self.finish_reason == "loop" or (self.finish_reason == "stop" and pruned and bool(self.warnings))
 
 
+def better(first: Written[Key] | None, second: Written[Key]) -> Written[Key]:
+    """The second attempt, unless only the first came to its end."""
+    return first if first and first.finish_reason == "stop" and second.finish_reason != "stop" else second
+
+
 @dataclass
 class Row(Generic[Key]):
     """A page being written."""
@@ -144,7 +149,7 @@ class Decoder(Generic[Key]):
             while True:
                 while len(self.rows) < self.num_rows and (job := self._next(jobs)):
                     if failed := self._begin(job):
-                        yield failed
+                        yield better(job.before, failed)
                 if not self.rows:
                     return
                 try:
@@ -159,14 +164,12 @@ class Decoder(Generic[Key]):
             if self.rows[index].finish_reason is None:
                 continue
             written = self._end(index)
-            job, before = written.job, written.job.before
+            job = written.job
             if job.attempt < MAX_ATTEMPTS and written.worth_a_dense_try:
                 job.attempt, job.before = job.attempt + 1, written
                 self.again.append(job)
-            elif before and before.finish_reason == "stop" and written.finish_reason != "stop":
-                yield before  # it came to an end, this one did not
             else:
-                yield written
+                yield better(job.before, written)
 
     def _begin(self, job: Job[Key]) -> Written[Key] | None:
         """Prefill a page; answer with it where it cannot be read at all."""

@@ -19,6 +19,8 @@ _FLAGS = (
     | pymupdf.TEXT_IGNORE_ACTUALTEXT  # what a glyph stands for by decree is not what its ink says
 )
 _NO_ADVANCE = 0.2  # pixels
+_LIGATURES = frozenset({"ff", "fi", "fl", "ffi", "ffl", "ft", "fj", "st", "ct", "tt", "Th"})
+"""Other letters in one place are drawn over each other."""
 _DRAWN = mupdf.FZ_STEXT_FILLED | mupdf.FZ_STEXT_STROKED
 
 
@@ -117,9 +119,9 @@ def _ligatures_shared_out(glyphs: list[Glyph]) -> list[Glyph]:
     for index, glyph in enumerate(glyphs):
         behind = glyphs[index + 1] if index + 1 < len(glyphs) and glyphs[index + 1].line == glyph.line else None
         start = behind.box[0] if behind else glyph.box[2]
-        goes_on = index > 0 and glyphs[index - 1].line == glyph.line and glyph.direction == (1.0, 0.0)
-        drawn_twice = behind is not None and behind.char == glyph.char
-        if not goes_on or drawn_twice or abs(start - glyph.box[0]) >= _NO_ADVANCE:
+        letters = "".join(part.char for part in glyphs[first : index + 1])
+        upright = glyph.direction == (1.0, 0.0) and glyphs[first].line == glyph.line
+        if letters not in _LIGATURES or not upright or abs(start - glyph.box[0]) >= _NO_ADVANCE:
             first = index
             continue
         x0, y0, x1, y1 = glyphs[first].box
