@@ -83,8 +83,11 @@ class Content:
 
     def label(self, most: int) -> str:
         """A few words, so many characters at most."""
-        words = " ".join(word for word in self.words(1, 6 if most > 24 else 3) if len(word) < 13)
-        return words[:most].strip()
+        words = [word for word in self.words(1, 6 if most > 24 else 3) if len(word) < 13]
+        while len(" ".join(words)) > most:
+            words.pop()
+        label = " ".join(words)
+        return label[:1].upper() + label[1:] if self.rng.random() < 0.5 else label
 
     def number(self) -> str:
         """A number as tables have them."""

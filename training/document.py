@@ -41,16 +41,29 @@ class Writer:
         margin = ", ".join(f"{k}: {rng.uniform(3, min(75, reach[k] * v)):.1f}pt" for k, v in sides.items())
         head = [f"#set page(width: {width:.2f}pt, height: {height:.2f}pt, margin: ({margin}), columns: {text_columns})"]
         head.append(f"#set columns(gutter: {rng.uniform(7, 26):.1f}pt)")
+        small = size * rng.uniform(0.75, 1)
         if large and rng.random() < 0.5:
-            title = quoted(" ".join(self.content.words(1, 6))[:50])[1:]
-            side = rng.choice(["left", "right", "center"])
             rule = " #line(length: 100%, stroke: 0.4pt)" if rng.random() < 0.3 else ""
-            head.append(f"#set page(header: align({side})[#text(size: {size * 0.8:.1f}pt, {title}){rule}])")
+            head.append(f"#set page(header: [#set text(size: {small:.1f}pt); {self._running()}{rule}])")
         if large and rng.random() < 0.6:
-            side = rng.choice(["left", "right", "center", "center"])
-            head.append(f"#set page(footer: context align({side}, counter(page).display()))")
-            head.append(f"#counter(page).update({rng.randint(1, 400)})")
+            head.append(f"#set page(footer: [#set text(size: {small:.1f}pt); {self._running(0.5)}])")
+        head.append(f"#counter(page).update({rng.randint(1, 400)})")
         return head
+
+    def _running(self, share_of_titles: float = 1.0) -> str:
+        """A running head or foot, which no reader writes down: a title, the page's number, or both."""
+        rng = self.rng
+        number = "#context counter(page).display()"
+        number = rng.choice([number, number, f"Page {number}", f"{number} of {rng.randint(9, 500)}", f"- {number} -"])
+        side = rng.choice(["left", "right", "center", "center"])
+        if rng.random() >= share_of_titles:
+            return f"#align({side}, [{number}])"
+        words = " ".join(self.content.words(1, 6))[:50]
+        chapter = rng.choice(["Chapter {}", "CHAPTER {}.", "Section {}", "{}."]).format(rng.randint(1, 20))
+        words = rng.choice([words, words, words.upper(), f"{chapter} {words}", f"{chapter} {words.upper()}"])
+        title = rng.choice(["{}", "{}", "#emph[{}]", "#strong[{}]"]).format(quoted(words))
+        pieces = [title, number] if rng.random() < 0.5 else [number, title]
+        return " #h(1fr) ".join(pieces) if rng.random() < 0.5 else f"#align({side}, [{title}])"
 
     def _text_setup(self, size: float) -> list[str]:
         rng = self.rng

@@ -15,7 +15,7 @@ TURN = 4.0
 """Weight of the place of a token in another row than the one before."""
 
 
-UNSPELLED = 3.0
+UNSPELLED = 2.0
 """Weight of tokens that no print spells (tags, marks, LaTeX): the others are copied, and come easily."""
 
 

@@ -9,6 +9,9 @@ from training.content import Content, quoted
 NARROWEST, LOWEST = 36, 17
 """Points of a column and of a row at least, where many are wanted."""
 
+LONG, SHORT = 40, 12
+"""Characters of a label at most, in most tables and in those whose every row is one line."""
+
 FULL_GRID = "0.5pt"
 STROKES = [
     FULL_GRID, FULL_GRID, "none", "(x, y) => (bottom: 0.6pt)", "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
@@ -50,18 +53,23 @@ def table(content: Content, rng: random.Random, width: float, height: float) -> 
         2 if rng.random() < 0.15 else 1,
     )
     stroke = rng.choice(STROKES)
-    cells, segments = _cells(grid, content, rng, stroke == FULL_GRID)
+    longest = SHORT if not large and rng.random() < 0.5 else LONG
+    cells, segments = _cells(grid, content, rng, stroke == FULL_GRID, longest)
     size = rng.uniform(0.7, 0.9) if large or grid.num_columns > 6 else rng.uniform(0.85, 1)
     align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
     fill = "none" if rng.random() < 0.8 else "(x, y) => if calc.odd(y) { luma(230) }"
     inset = rng.uniform(2.5, 6) * (0.7 if large else 1)
-    look = f"columns: {grid.num_columns}, stroke: {stroke}, align: {align}, fill: {fill}, inset: {inset:.1f}pt"
+    columns = grid.num_columns if longest != SHORT or rng.random() < 0.6 else f"(1fr,) * {grid.num_columns}"
+    look = f"columns: {columns}, stroke: {stroke}, align: {align}, fill: {fill}, inset: {inset:.1f}pt"
     bold = "#show table.cell.where(y: 0): strong\n" if rng.random() < 0.4 else ""
     body = f"#set text(size: {size:.2f}em, hyphenate: false)\n{bold}#table({look}, {', '.join(cells)})"
-    return Block(f"#block(breakable: false)[{body}]", segments)
+    side = "center" if rng.random() < 0.4 else "left"
+    return Block(f"#align({side}, block(breakable: false)[{body}])", segments)
 
 
-def _cells(grid: Grid, content: Content, rng: random.Random, lined: bool) -> tuple[list[str], list[Segment]]:
+def _cells(
+    grid: Grid, content: Content, rng: random.Random, lined: bool, longest: int
+) -> tuple[list[str], list[Segment]]:
     """The cells as Typst and as HTML. Spans need lines: nobody sees them otherwise."""
     labelled = rng.random() < 0.7
     numeric = [not (labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
@@ -73,7 +81,8 @@ def _cells(grid: Grid, content: Content, rng: random.Random, lined: bool) -> tup
             if (row, column) in grid.taken:
                 continue
             span = _span(grid, row, column, rng, lined)
-            value = _value(content, rng, row < grid.num_header_rows, numeric[column], grid.num_columns, column == 0)
+            most = min(longest, 24) if grid.num_columns > 6 and column else longest
+            value = _value(content, rng, numeric[column] and row >= grid.num_header_rows, most)
             cells.append(f"table.cell({span.replace('=', ': ')})[{quoted(value)}]" if span else f"[{quoted(value)}]")
             name, _, number = span.partition("=")
             opening = f'<td {name}="{number}">' if span else "<td>"
@@ -96,10 +105,9 @@ def _span(grid: Grid, row: int, column: int, rng: random.Random, lined: bool) ->
     return ""
 
 
-def _value(content: Content, rng: random.Random, header: bool, numeric: bool, num_columns: int, first: bool) -> str:
+def _value(content: Content, rng: random.Random, numeric: bool, most: int) -> str:
     if rng.random() < 0.04:
         return rng.choice(EMPTY)
-    if numeric and not header:
+    if numeric:
         return content.number()
-    most = 24 if num_columns > 6 and not first else 40
-    return content.label(most if rng.random() < 0.25 else 22)
+    return content.label(most if rng.random() < 0.25 else min(most, 22))
