@@ -17,7 +17,8 @@ import torch
 from reference import PocketForGeneration
 
 from fastocr_cli.config import RunConfig
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageRef, find_pages, render

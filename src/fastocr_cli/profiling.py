@@ -14,7 +14,8 @@ from torch import Tensor
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.follow import follow
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.errors import InputError, PageError
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.weights import load_model

@@ -8,6 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from io import BytesIO
 from math import ceil
@@ -17,12 +18,14 @@ import torch
 from PIL.Image import Image, Transpose
 
 from fastocr_cli.config import RunConfig
-from fastocr_cli.decoding.loop import Decoder, Job, Written
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job, Written
 from fastocr_cli.errors import ConfigError, PageError
 from fastocr_cli.markdown import Reply, clean_page, cut_page, figure_numbers, ragged_tables
 from fastocr_cli.models.memory import default_batch_size
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import Block, Figure, PageImage, PageRef, PageResult, render
+from fastocr_cli.pages.ahead import ahead
 from fastocr_cli.pages.ink import is_blank
 from fastocr_cli.pruning import make_method
 from fastocr_cli.pruning.base import Method
@@ -91,9 +94,9 @@ class Reader:
             return failed(rendered.ref, f"The reply could not be read: {type(error).__name__}: {error}")
 
     def _jobs(self, refs: Iterable[PageRef], ready: deque[PageResult]) -> Iterator[Job[Rendered]]:
-        for ref in refs:
+        for ref, page in ahead(self._render, refs):
             try:
-                prepared = self._prepare(ref)
+                prepared = self._prepare(ref, page)
             except PageError as error:
                 ready.append(failed(ref, str(error)))
                 continue
@@ -106,14 +109,17 @@ class Reader:
             else:
                 yield prepared
 
-    @torch.inference_mode()
-    def _prepare(self, ref: PageRef) -> Job[Rendered] | PageResult:
-        """Render and encode a page; its result where there is nothing on it."""
-        started = time.perf_counter()
+    def _render(self, ref: PageRef) -> PageImage:
         config, model = self.config, self.model
         resolution = replace(model.resolution, dpi=config.dpi, longest_side=None) if config.dpi else model.resolution
         characters = model.takes_characters and config.text_layer == "auto"
-        page = render(ref, resolution, characters=characters, password=config.password)
+        return render(ref, resolution, characters=characters, password=config.password)
+
+    @torch.inference_mode()
+    def _prepare(self, ref: PageRef, rendered: Future[PageImage]) -> Job[Rendered] | PageResult:
+        """Encode a page; its result where there is nothing on it."""
+        started = time.perf_counter()
+        page = rendered.result()
         if is_blank(page.image):
             return PageResult(ref, warnings=page.warnings, finish_reason="blank")
         return self._job(Rendered(ref, page, 0), started)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from fastocr_cli.decoding.loop import Decoder, Job, Written
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job, Written
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.letters import Letters

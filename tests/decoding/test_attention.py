@@ -27,30 +27,36 @@ def filled_cache() -> tuple[SlotCache, list[tuple[torch.Tensor, torch.Tensor, to
     return cache, pages
 
 
-def step(cache: SlotCache, pages: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    """One new token a row in the cache and in `pages`; its query (rows, heads, 1, width). Ends inside the step."""
-    keys, values = torch.randn(2, len(pages), KV_HEADS, 1, WIDTH)
-    with cache.step():
+Pages = list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
+
+
+def step(cache: SlotCache, pages: Pages, num_new: int = 1) -> torch.Tensor:
+    """New tokens of every row in the cache and in `pages`; their queries (rows, heads, new, width)."""
+    keys, values = torch.randn(2, len(pages), KV_HEADS, num_new, WIDTH)
+    with cache.step([num_new] * len(pages)):
         cache.update(keys, values, 0)
+    cache.keep([num_new] * len(pages))
     for row, (old_keys, old_values, is_visual) in enumerate(pages):
         pages[row] = (
             torch.cat([old_keys, keys[row : row + 1]], 2),
             torch.cat([old_values, values[row : row + 1]], 2),
-            torch.cat([is_visual, torch.tensor([False])]),
+            torch.cat([is_visual, torch.zeros(num_new, dtype=torch.bool)]),
         )
-    return torch.randn(len(pages), HEADS, 1, WIDTH)
+    return torch.randn(len(pages), HEADS, num_new, WIDTH)
 
 
 def reference(query: torch.Tensor, page: tuple[torch.Tensor, ...], visible: torch.Tensor) -> torch.Tensor:
-    """Masked SDPA over one page; `visible` is bool (length,)."""
+    """Masked SDPA over one page; `visible` is bool (length,), and of the new tokens each sees those before it."""
     keys, values, _ = page
-    return F.scaled_dot_product_attention(query, keys, values, attn_mask=visible[None, None, None], enable_gqa=True)
+    num_new, length = query.shape[2], keys.shape[2]
+    causal = torch.ones(num_new, length, dtype=torch.bool).tril(length - num_new)
+    return F.scaled_dot_product_attention(query, keys, values, attn_mask=visible & causal, enable_gqa=True)
 
 
 def test_attending_to_all_is_plain_attention_with_unequal_rows() -> None:
     cache, pages = filled_cache()
-    for _ in range(3):
-        query = step(cache, pages)
+    for num_new in (1, 3, 2):
+        query = step(cache, pages, num_new)
         output, on_visual = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
         for row, page in enumerate(pages):
             expected = reference(query[row : row + 1], page, torch.ones(page[0].shape[2], dtype=torch.bool))
@@ -58,13 +64,14 @@ def test_attending_to_all_is_plain_attention_with_unequal_rows() -> None:
             alone, _ = SlotKeyValues(cache, 0).attend_all(query[row : row + 1], WIDTH**-0.5, row)
             torch.testing.assert_close(alone, expected, atol=1e-6, rtol=1e-5)
             assert on_visual[row, :, SIZES[row][0] :].sum() == 0
+            assert on_visual.shape[:2] == (len(pages), HEADS * num_new)
 
 
 @pytest.mark.parametrize("uneven", [False, True])
 def test_attending_to_the_fixation_is_masked_attention(uneven: bool) -> None:
     cache, pages = filled_cache()
     for seed in range(4):
-        query = step(cache, pages)
+        query = step(cache, pages, 1 + seed % 3)
         torch.manual_seed(seed)
         index = torch.stack([torch.randperm(num_visual)[:4] for num_visual, _ in SIZES])
         bias = torch.zeros(3, 4)
@@ -77,6 +84,36 @@ def test_attending_to_the_fixation_is_masked_attention(uneven: bool) -> None:
             visible[page[2].nonzero()[:, 0][index[row][bias[row] == 0]]] = True
             expected = reference(query[row : row + 1], page, visible)
             torch.testing.assert_close(output[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+
+
+def test_what_is_not_kept_was_never_there() -> None:
+    cache, pages = filled_cache()
+    for kept in ([1, 3, 2], [0, 1, 0]):
+        wrong = torch.randn(2, len(pages), KV_HEADS, 3, WIDTH)
+        with cache.step([3, 3, 3]):
+            cache.update(wrong[0], wrong[1], 0)
+        cache.keep(kept)
+        for row, count in enumerate(kept):
+            new = wrong[:, row : row + 1, :, :count]
+            keys, values, is_visual = pages[row]
+            held = torch.cat([is_visual, torch.zeros(count, dtype=torch.bool)])
+            pages[row] = torch.cat([keys, new[0]], 2), torch.cat([values, new[1]], 2), held
+    query = step(cache, pages)
+    output, _ = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
+    for row, page in enumerate(pages):
+        expected = reference(query[row : row + 1], page, torch.ones(page[0].shape[2], dtype=torch.bool))
+        torch.testing.assert_close(output[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+
+
+def test_padding_of_a_row_looks_at_nothing() -> None:
+    cache, pages = filled_cache()
+    keys, values = torch.randn(2, len(pages), KV_HEADS, 3, WIDTH)
+    query = torch.randn(len(pages), HEADS, 3, WIDTH)
+    with cache.step([1, 3, 2]):
+        cache.update(keys, values, 0)
+    _, on_visual = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
+    mass = on_visual.unflatten(1, (HEADS, 3)).sum((1, 3))
+    assert ((mass > 0) == torch.tensor([[True, False, False], [True, True, True], [True, True, False]])).all()
 
 
 def test_a_dropped_row_is_taken_by_the_last() -> None:

@@ -9,8 +9,10 @@ import torch
 from decoding.conftest import make_prompt, write
 from fastocr_cli.decoding import cache, loop
 from fastocr_cli.decoding.guard import LoopGuard
-from fastocr_cli.decoding.loop import Decoder, Job, Row
-from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job, Row
+from fastocr_cli.models.base import Draft, Place, Prompt, VisionModel
+from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.pruning import make_method
 
@@ -61,6 +63,47 @@ def test_pruning_changes_what_is_read(tiny_pocket: VisionModel, prompts: list[Pr
     assert 0 < (pruned[2].coverage or 0) <= 1
 
 
+class Oracle:
+    """Drafts what was written when it was asked first; a third of it made wrong on request."""
+
+    def __init__(self) -> None:
+        self.written: dict[int, list[tuple[int, Place]]] = {}  # of the page with so many letters
+        self.first: dict[int, int] = {}
+        self.spoils = ""
+        self.num_asked = 0
+
+    def note(self, reading: Pointer, token: int, count: int) -> Draft:
+        self.first.setdefault(len(reading.read), count)
+        self.written.setdefault(len(reading.read), []).append((token, place_at(count - 1, *reading.place)))
+        return Draft([], [])
+
+    def draft(self, reading: Pointer, token: int, count: int) -> Draft:
+        self.num_asked += 1
+        written, number = self.written[len(reading.read)], count - self.first[len(reading.read)]
+        assert written[number] == (token, place_at(count - 1, *reading.place))
+        tokens, places = [], []
+        for i, (later, (when, row, cell)) in enumerate(written[number + 1 : number + 2 + number % 5], start=number):
+            spoilt = i % 3 == 0
+            tokens.append(int(not later) if spoilt and self.spoils == "tokens" else later)
+            places.append((when, row + 10 * (spoilt and self.spoils == "places"), cell))
+        return Draft(tokens, places)
+
+
+@pytest.mark.parametrize("spoils", ["", "tokens", "places"])
+def test_a_draft_saves_steps_and_changes_nothing(
+    tiny_pocket: VisionModel, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch, spoils: str
+) -> None:
+    oracle, prompts = Oracle(), [prompts[i] for i in (0, 1, 2, 4)]
+    monkeypatch.setattr(tiny_pocket, "draft", oracle.note)
+    plain = write(tiny_pocket, prompts, "dense", num_rows=3, num_new=[40, 30, 50, 20])
+    oracle.spoils = spoils
+    monkeypatch.setattr(tiny_pocket, "draft", oracle.draft)
+    drafted = write(tiny_pocket, prompts, "dense", num_rows=3, num_new=[40, 30, 50, 20])
+    assert [page.ids for page in drafted] == [page.ids for page in plain]
+    num_tokens = sum(len(page.ids) for page in plain)
+    assert oracle.num_asked < (0.9 if spoils else 0.6) * num_tokens
+
+
 def test_jobs_are_asked_for_only_when_a_row_is_free(tiny_pocket: VisionModel) -> None:
     asked = 0
 
@@ -98,9 +141,7 @@ def test_a_loop_is_read_once_more_and_then_cut(
     monkeypatch.setattr(loop, "MAX_ATTEMPTS", 2)
     always = torch.zeros(1, tiny_pocket.text_config.vocab_size)
     always[0, 7], always[0, 8] = 2, 1
-    monkeypatch.setattr(
-        tiny_pocket, "next_tokens", lambda hidden, counts, _: (always.expand(len(hidden), -1).clone(), counts[None])
-    )
+    monkeypatch.setattr(tiny_pocket, "scores", lambda hidden, _: always.expand(len(hidden), -1).clone())
     (page,) = write(tiny_pocket, prompts[:1], "fastocr", num_new=500, **PRUNED)
     assert page.job.attempt == 2
     assert page.visual_kv_read == 1  # the second reading is dense

@@ -11,7 +11,8 @@ from transformers import DynamicCache
 
 from fastocr_cli.decoding import loop
 from fastocr_cli.decoding.generate import attached
-from fastocr_cli.decoding.loop import Decoder, Job, Written
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job, Written
 from fastocr_cli.models import CHECKPOINTS, FAMILIES
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.weights import load_model

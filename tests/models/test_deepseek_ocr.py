@@ -11,7 +11,8 @@ from PIL import Image
 from safetensors.torch import load_file
 from transformers import DynamicCache, UnlimitedOcrForConditionalGeneration
 
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.deepseek_ocr import Model, network_config
 from fastocr_cli.models.deepseek_tiles import TileRule

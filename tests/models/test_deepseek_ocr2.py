@@ -12,7 +12,8 @@ from PIL import Image
 from transformers import DeepseekOcr2ForConditionalGeneration
 from transformers.models.deepseek_ocr2.image_processing_pil_deepseek_ocr2 import DeepseekOcr2ImageProcessorPil
 
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models import CHECKPOINTS, deepseek_ocr2
 from fastocr_cli.models.deepseek_ocr2 import Model, network_config
 from fastocr_cli.models.weights import load_model

@@ -13,7 +13,8 @@ from transformers import Qwen2VLImageProcessorPil
 from transformers.models.dots3_note.configuration_dots3_note import Dots3NoteVisionConfig
 from transformers.models.dots3_note.modeling_dots3_note import Dots3NoteVisionModel
 
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.errors import ModelError
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.chat import page_instruction

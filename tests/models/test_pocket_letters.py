@@ -75,7 +75,8 @@ def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
     """Let the place head be sure of a place."""
     rows, cells = np.full(256, -9, np.float32), np.full(512, -9, np.float32)
     rows[row] = cells[cell] = 0
-    return pointer.look(rows, cells)
+    pointer.look(rows, cells)
+    return pointer.place
 
 
 def test_letters_come_line_by_line_from_left_to_right() -> None:
@@ -292,7 +293,8 @@ def test_what_was_read_is_not_read_again_while_more_is_near(tokenizer: Tokenizer
     for _ in range(4):
         rows, cells = np.full(256, -3, np.float32), np.full(512, -3, np.float32)
         rows[1], cells[1] = 0, 0  # the head insists on the first letter
-        places.append(pointer.look(rows, cells))
+        pointer.look(rows, cells)
+        places.append(pointer.place)
         pointer.wrote(token)
     assert places == [(1, 1), (1, 2), (1, 3), (1, 4)]
     assert pointer.read.all()
@@ -335,7 +337,7 @@ def test_a_divided_word_is_one_word(tokenizer: Tokenizer, spelling: Tensor) -> N
         pointer.wrote(token)
         pointer.at = pointer.onward
     assert pointer.read.tolist() == [True] * 10 + [False] * 3  # the hyphen, too
-    assert pointer.place == (3, 5)
+    assert pointer.place_of(pointer.at) == (3, 5)
 
 
 def test_a_hyphen_may_be_written(tokenizer: Tokenizer, spelling: Tensor) -> None:

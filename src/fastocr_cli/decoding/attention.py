@@ -29,10 +29,11 @@ class KeyValues(Protocol):
         """Attend to everything.
 
         Args:
-            query: (rows, heads, 1, head_dim); one row where `row` is given.
+            query: (rows, heads, new, head_dim); one row where `row` is given.
 
         Returns:
-            output like the query, and the attention on visual tokens (rows, heads, visual) after softmax.
+            output like the query, and the attention on visual tokens (rows, heads * new, visual) after softmax, 0 where
+            a row is padded.
         """
 
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
@@ -73,7 +74,7 @@ class SlotKeyValues:
     def _text(self, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
         text, width = self.layer.text, self.cache.num_text
         assert text.keys is not None and text.values is not None
-        return text.keys[rows, :, :width], text.values[rows, :, :width], self.cache.text_bias[rows, :width]
+        return text.keys[rows, :, :width], text.values[rows, :, :width], self.cache.text_bias[rows]
 
     def attend_all(self, query: Tensor, scaling: float, row: int | None) -> tuple[Tensor, Tensor]:
         cache, visual = self.cache, self.layer.visual
@@ -81,9 +82,12 @@ class SlotKeyValues:
         rows = slice(0, cache.num_rows) if row is None else slice(row, row + 1)
         width = cache.num_visual if row is None else cache.visual_lengths[row]
         bias = cache.visual_bias if row is None else None
-        return _attend(
+        output, on_visual = _attend(
             query, scaling, (visual.keys[rows, :, :width], visual.values[rows, :, :width], bias), self._text(rows)
         )
+        if cache.is_new is not None:
+            on_visual = on_visual * cache.is_new[rows, None, :, None]
+        return output, on_visual.flatten(1, 2)
 
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
         visual = self.layer.visual
@@ -103,20 +107,22 @@ def _attend(
     visual: tuple[Tensor, Tensor, Tensor | None],
     text: tuple[Tensor, Tensor, Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Attention of one new token a row to two segments of (keys, values, bias), as one softmax.
+    """Attention of new tokens to two segments of (keys, values, bias), as one softmax.
 
-    Keys and values are (rows, kv_heads, length, head_dim), biases (rows, length).
+    Keys and values are (rows, kv_heads, length, head_dim), the visual bias (rows, visual), that of the text
+    (rows, new, text). Gives the output like the query, and the weights on visual tokens (rows, heads, new, visual).
     """
     (visual_keys, visual_values, visual_bias), (text_keys, text_values, text_bias) = visual, text
+    num_new = query.shape[2]
     grouped = group_heads(query, visual_keys) * scaling
-    on_visual = grouped @ visual_keys.transpose(-1, -2)
-    on_text = grouped @ text_keys.transpose(-1, -2)
+    on_visual = (grouped @ visual_keys.transpose(-1, -2)).unflatten(2, (-1, num_new))
+    on_text = (grouped @ text_keys.transpose(-1, -2)).unflatten(2, (-1, num_new))
     if visual_bias is not None:
-        on_visual = on_visual + visual_bias[:, None, None]
+        on_visual = on_visual + visual_bias[:, None, None, None]
     scores = torch.cat([on_visual, on_text + text_bias[:, None, None]], -1)
     weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
     on_visual, on_text = weights.split([visual_keys.shape[2], text_keys.shape[2]], -1)
-    output = on_visual @ visual_values + on_text @ text_values
+    output = on_visual.flatten(2, 3) @ visual_values + on_text.flatten(2, 3) @ text_values
     return output.view(query.shape), on_visual.flatten(1, 2)
 
 
@@ -128,12 +134,12 @@ def attend_segment(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, sc
 
 
 def group_heads(query: Tensor, keys: Tensor) -> Tensor:
-    """(rows, heads, 1, head_dim) to (rows, kv_heads, group, head_dim): heads that share keys stand together."""
-    return query.view(len(query), keys.shape[1], -1, query.shape[-1])
+    """(rows, heads, new, head_dim) to (rows, kv_heads, group * new, head_dim): heads that share keys stand together."""
+    return query.reshape(len(query), keys.shape[1], -1, query.shape[-1])
 
 
 class SlotSeam:
-    """Our own loop's seam: one prompt fills a row of the cache, or one token a row reads it."""
+    """Our own loop's seam: one prompt fills a row of the cache, or the new tokens of every row read it."""
 
     def __init__(self, cache: SlotCache, gaze: Gaze) -> None:
         self.cache, self.gaze = cache, gaze

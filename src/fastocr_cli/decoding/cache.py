@@ -1,8 +1,9 @@
 """SlotCache: keys and values of the pages being written, visual and text apart.
 
 Two buffers per layer, allocated ahead: visual `(rows, kv_heads, visual, head_dim)`, written once when a page
-begins, and text `(rows, kv_heads, text, head_dim)`, extended by one place a step. Keys are stored rotated, so
-their order is free. Each row has its own lengths. Knows nothing of models or methods.
+begins, and text `(rows, kv_heads, text, head_dim)`, extended by a token or a few a step, of which those that were
+drafted wrongly are taken back. Keys are stored rotated, so their order is free. Each row has its own lengths. Knows
+nothing of models or methods.
 """
 
 from collections.abc import Iterator
@@ -79,11 +80,12 @@ class SlotLayer(CacheLayerMixin):
             segment.values[row, :, : len(at)] = values[0][:, at]  # type: ignore[index]
 
     def _append(self, keys: Tensor, values: Tensor) -> None:
-        """One new token a row."""
+        """The new tokens of every row."""
         cache = self.cache
         self.text.reserve(keys, cache.row_room, cache.text_room)
-        self.text.keys[cache.row_index, :, cache.text_length] = keys[:, :, 0]  # type: ignore[index]
-        self.text.values[cache.row_index, :, cache.text_length] = values[:, :, 0]  # type: ignore[index]
+        at = cache.row_index[:, None], slice(None), cache.new_places
+        self.text.keys[at] = keys.transpose(1, 2)  # type: ignore[index]
+        self.text.values[at] = values.transpose(1, 2)  # type: ignore[index]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return query_length, 0  # what each row may see is our attention's business, not the mask's
@@ -102,8 +104,12 @@ class SlotCache(Cache):
     """(rows,): 0 to num_rows - 1."""
     text_length: Tensor
     """(rows,): text tokens that each row holds."""
+    new_places: Tensor
+    """(rows, new): where the tokens of this step go."""
     text_bias: Tensor
-    """(rows, text_room): 0 at held places, -inf after."""
+    """(rows, new, text): 0 at what each new token may see, itself included, -inf after."""
+    is_new: Tensor | None
+    """bool (rows, new): False at padding; None: every row reads as many new tokens."""
     visual_bias: Tensor | None
     """The same for visual places; None: all rows hold as many."""
 
@@ -149,14 +155,26 @@ class SlotCache(Cache):
         self._lay_out()
 
     @contextmanager
-    def step(self) -> Iterator[None]:
-        """Inside, the model's forward over one token a row extends every row."""
-        self._make_room(self.num_rows, 0, max(self.text_lengths) + 1)
-        self.text_bias[self.row_index, self.text_length] = 0
-        self.num_text = max(self.text_lengths) + 1
+    def step(self, num_new: list[int]) -> Iterator[None]:
+        """Inside, the model's forward over new tokens extends every row, by as many as given or padded to it.
+
+        Then `keep` says how many of them stay.
+        """
+        width = max(num_new)
+        self._make_room(self.num_rows, 0, max(self.text_lengths) + width)
+        self.num_text = max(self.text_lengths) + width
+        number = torch.arange(width, device=self.device)
+        self.new_places = self.text_length[:, None] + number
+        hidden = torch.arange(self.num_text, device=self.device) > self.new_places[..., None]
+        self.text_bias = torch.zeros(hidden.shape, device=self.device).masked_fill_(hidden, float("-inf"))
+        even = min(num_new) == width
+        self.is_new = None if even else number < torch.tensor(num_new, device=self.device)[:, None]
         yield
-        self.text_lengths = [length + 1 for length in self.text_lengths]
-        self.text_length += 1
+
+    def keep(self, num_kept: list[int]) -> None:
+        """So many of the last step's new tokens stay in each row; the next step overwrites the others."""
+        self.text_lengths = [length + kept for length, kept in zip(self.text_lengths, num_kept, strict=True)]
+        self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
 
     def drop(self, row: int) -> None:
         """A page has ended: the last row takes its place."""
@@ -187,7 +205,6 @@ class SlotCache(Cache):
             self.visual_room = -(-num_visual // VISUAL_STEP) * VISUAL_STEP
         if num_text > self.text_room:
             self.text_room = max(2 * self.text_room, -(-num_text // TEXT_STEP) * TEXT_STEP)
-            self._lay_out()
 
     def _lay_out(self) -> None:
         """Recompute what all layers share: row numbers, lengths, and biases (0 for held, -inf for padding)."""
@@ -195,7 +212,6 @@ class SlotCache(Cache):
         self.num_visual, self.num_text = max(self.visual_lengths, default=0), max(self.text_lengths, default=0)
         self.row_index = torch.arange(self.num_rows, device=self.device)
         self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
-        self.text_bias = _padding_bias(self.text_lengths, self.text_room, self.device)
         even = len(set(self.visual_lengths)) <= 1
         self.visual_bias = None if even else _padding_bias(self.visual_lengths, self.num_visual, self.device)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from fastocr_cli.decoding.loop import Decoder, Job
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.pruning.base import Method
 

@@ -1,15 +1,16 @@
 """Decoding with continuous batching: pages of any document share a batch, and a freed row is refilled at once.
 
 Prefill and step are two functions, timed apart. A page's text does not depend on which pages shared its batch:
-every row has its own lengths, positions, fixation and guard. Greedy. Knows nothing of files or Markdown.
+every row has its own lengths, positions, fixation and guard. Greedy; where the model drafts what comes next, a step
+reads the draft as a whole and keeps what greedy decoding would have written (speculative decoding, arXiv 2211.17192).
+Knows nothing of files or Markdown.
 """
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self
 
 import torch
 from torch import Tensor
@@ -17,90 +18,13 @@ from torch import Tensor
 from fastocr_cli.decoding.attention import SlotSeam, seamed
 from fastocr_cli.decoding.cache import SlotCache
 from fastocr_cli.decoding.guard import LoopGuard
-from fastocr_cli.models.base import Prompt, Reading, VisionModel
+from fastocr_cli.decoding.rows import Job, Key, Row, Written, better
+from fastocr_cli.models.base import Draft, Outlook, VisionModel
 from fastocr_cli.pruning.base import Layout, Method
 
-Key = TypeVar("Key")
 MAX_ATTEMPTS = 2
 """A page that loops, or of which pruned decoding left much out, is read once more with everything read; if it looped,
 repeated passages are banned."""
-
-
-@dataclass
-class Job(Generic[Key]):
-    """A page to write; `key` is the caller's own."""
-
-    key: Key
-    prompt: Prompt
-    max_new_tokens: int
-    attempt: int = 1
-    before: "Written[Key] | None" = None
-    """What the first attempt gave."""
-
-
-@dataclass
-class Written(Generic[Key]):
-    """A page that was written."""
-
-    job: Job[Key]
-    ids: list[int]
-    """Without the stop token; cut where a loop began."""
-    finish_reason: str
-    """`stop`, `length`, `loop`, or `error`: then `error` says why, and there may be no text."""
-    prefill_s: float
-    decode_s: float
-    coverage: float | None = None
-    visual_kv_read: float | None = None
-    error: str | None = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def worth_a_dense_try(self) -> bool:
-        """It looped; or the model doubts that all was written, and pruned attention may be the reason."""
-        pruned = self.visual_kv_read is not None and self.visual_kv_read < 1
-        return self.finish_reason == "loop" or (self.finish_reason == "stop" and pruned and bool(self.warnings))
-
-
-def better(first: Written[Key] | None, second: Written[Key]) -> Written[Key]:
-    """The second attempt, unless only the first came to its end."""
-    return first if first and first.finish_reason == "stop" and second.finish_reason != "stop" else second
-
-
-@dataclass
-class Row(Generic[Key]):
-    """A page being written."""
-
-    job: Job[Key]
-    guard: LoopGuard
-    prefill_s: float
-    count: int
-    """Position by counting of the token that is read next."""
-    positions: Tensor
-    """(axes,): where that token stands."""
-    reading: Reading
-    """What the model remembers of the page."""
-    ids: list[int] = field(default_factory=list)
-    finish_reason: str | None = None
-    error: str | None = None
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def room(self) -> int:
-        """Most tokens that this page may write."""
-        limit, prompt = self.job.max_new_tokens, self.job.prompt
-        return limit if prompt.context_limit is None else max(1, min(limit, prompt.context_limit - len(prompt)))
-
-    def take(self, token: int, stop_token_ids: frozenset[int]) -> None:
-        """Append a token, or find the reason to end."""
-        if token in stop_token_ids:
-            self.finish_reason = "stop"
-            return
-        self.ids.append(token)
-        keep = self.guard.see(token)
-        if keep is not None:
-            self.ids, self.finish_reason = self.ids[:keep], "loop"
-        elif len(self.ids) >= self.room:
-            self.finish_reason = "length"
 
 
 @contextmanager
@@ -112,6 +36,9 @@ def cpu_memory_counts() -> Iterator[None]:
         if "DefaultCPUAllocator" not in str(error):
             raise
         raise torch.OutOfMemoryError(str(error)) from error
+
+
+NO_DRAFT = Draft([], [])
 
 
 class Decoder(Generic[Key]):
@@ -213,49 +140,51 @@ class Decoder(Generic[Key]):
         with self.cache.fill(prompt.is_visual):
             hidden = self.model.prefill(prompt, self.cache)
             reading = self.model.begin(prompt)
-            scores, positions = self._next_tokens(hidden[:, -1], [prompt.next_position], [reading])
-            if not scores.isfinite().all():
+            (outlook,) = self.model.outlook(hidden[:, -1:], [prompt.next_position], [reading], [NO_DRAFT])
+            if not outlook.scores.isfinite().all():
                 raise FloatingPointError  # before the row is taken
         self.gaze.admit(prompt.num_visual, dense=job.attempt > 1)
-        token = int(scores.argmax())
         guard, seconds = LoopGuard(self.model.free_token_ids), time.perf_counter() - started
-        places = positions.expand(len(prompt.positions), -1)[:, 0]
-        row = Row(job, guard, seconds, prompt.next_position, places, reading)
-        row.take(token, self.model.stop_token_ids)
+        row = Row(job, guard, seconds, prompt.next_position - 1, (), reading)
+        row.take_along(NO_DRAFT, outlook, self.model.stop_token_ids)
         self.rows.append(row)
 
     @cpu_memory_counts()
     def step(self) -> None:
-        """Write one token in every row that is not at its end."""
+        """Write a token in every row that is not at its end, and those after it that were drafted rightly."""
         if any(row.finish_reason for row in self.rows):
             return  # a page of one token: it leaves first, so that no row is carried without a token to read
-        tokens = [row.ids[-1] for row in self.rows]
-        scores = self.score(tokens)
-        for index, row in enumerate(self.rows):
-            looped = row.job.before is not None and row.job.before.finish_reason == "loop"
-            if looped and (banned := row.guard.banned()) is not None:
-                scores[index, banned] = float("-inf")
-        for row, token in zip(self.rows, scores.argmax(-1).tolist(), strict=True):
-            row.take(token, self.model.stop_token_ids)
+        drafts = [self.model.draft(row.reading, row.ids[-1], row.count + 1) for row in self.rows]
+        outlooks = self._read([row.ids[-1] for row in self.rows], drafts)
+        steps = zip(self.rows, drafts, outlooks, strict=True)
+        self.cache.keep([row.take_along(draft, outlook, self.model.stop_token_ids) for row, draft, outlook in steps])
 
     def score(self, tokens: list[int]) -> Tensor:
         """Read `tokens`, one a row, and give the scores (rows, vocabulary) of those after them."""
+        outlooks = self._read(tokens, [NO_DRAFT] * len(tokens))
+        self.cache.keep([1] * len(tokens))
+        for row, outlook in zip(self.rows, outlooks, strict=True):
+            row.go_on(outlook, 0)
+        return torch.cat([outlook.scores for outlook in outlooks])
+
+    def _read(self, tokens: list[int], drafts: Sequence[Draft]) -> list[Outlook]:
+        """Run the decoder over one token a row and its draft; rows with a shorter draft are padded."""
         assert self._attachment is not None, "enter the decoder first"
-        embeds = self.model.embed(torch.tensor(tokens, device=self.model.device)[:, None])
-        positions = torch.stack([row.positions for row in self.rows], 1)[..., None]
-        with self.cache.step():
-            hidden = self.model.hidden(embeds, positions, self.cache)[:, -1]
+        ids = [[token, *draft.tokens] for token, draft in zip(tokens, drafts, strict=True)]
+        places = [[row.place, *draft.places] for row, draft in zip(self.rows, drafts, strict=True)]
+        with self.cache.step(list(map(len, ids))):
+            embeds = self.model.embed(self._padded(ids))
+            hidden = self.model.hidden(embeds, self._padded(places).movedim(-1, 0), self.cache)
         self.gaze.advance()
         for row, token in zip(self.rows, tokens, strict=True):
-            row.count += 1
             row.reading.wrote(token)
-        scores, places = self._next_tokens(hidden, [r.count for r in self.rows], [r.reading for r in self.rows])
-        for row, place in zip(self.rows, places.expand(len(positions), -1).T, strict=True):
-            row.positions = place
-        return scores
+        counts = [row.count + 1 for row in self.rows]
+        return self.model.outlook(hidden, counts, [row.reading for row in self.rows], drafts)
 
-    def _next_tokens(self, hidden: Tensor, counts: list[int], readings: list[Reading]) -> tuple[Tensor, Tensor]:
-        return self.model.next_tokens(hidden, torch.tensor(counts, device=hidden.device), readings)
+    def _padded(self, rows: list[list[Any]]) -> Tensor:
+        """(rows, most of a row), the last one repeated."""
+        width = max(map(len, rows))
+        return torch.tensor([[*row, *row[-1:] * (width - len(row))] for row in rows], device=self.model.device)
 
     def _end(self, index: int) -> Written[Key]:
         row = self.rows[index]

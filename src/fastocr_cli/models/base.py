@@ -46,6 +46,31 @@ class Prompt:
         return len(self.embeds)
 
 
+Place = tuple[int, ...]
+"""Where a token stands, one number an axis of positions."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Tokens with which a page will likely go on, to be read in one step and kept as far as they prove right."""
+
+    tokens: list[int]
+    places: list[Place]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What may be written next on one page: after its last token, and after those of its draft up to the first that
+    stands elsewhere than drafted."""
+
+    scores: Tensor
+    """(tokens, vocabulary)"""
+    places: list[Place]
+    """Where what follows each token stands; one number for all axes, or one an axis."""
+    readings: list["Reading"]
+    """What is remembered of the page after each."""
+
+
 class Reading:
     """What a family remembers of one page while it is written; here nothing."""
 
@@ -126,6 +151,28 @@ class VisionModel(ABC):
             from the hub have it.
         """
         return self.logits(hidden), counts[None]
+
+    def draft(self, reading: Reading, token: int, count: int) -> Draft:
+        """Guess what follows `token`, which was written and not yet read; `count` is the first position after it.
+
+        Wrong guesses cost time and nothing else. Here none is made.
+        """
+        return Draft([], [])
+
+    def outlook(
+        self, hidden: Tensor, counts: Sequence[int], readings: Sequence[Reading], drafts: Sequence[Draft]
+    ) -> list[Outlook]:
+        """Score what follows the last token of each page, and what follows each token of its draft.
+
+        Args:
+            hidden: last hidden states (batch, 1 + drafted, hidden).
+            counts: positions by counting on, of what follows the last token.
+            readings: of each page of the batch, its last token noted.
+            drafts: of each page; here none has any.
+        """
+        scores, positions = self.next_tokens(hidden[:, 0], torch.tensor(counts, device=hidden.device), readings)
+        pages = zip(scores[:, None], positions.T.tolist(), readings, strict=True)
+        return [Outlook(scores, [tuple(place)], [reading]) for scores, place, reading in pages]
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         """Run the decoder over a page's prompt: hidden states (1, length, hidden), normalised."""

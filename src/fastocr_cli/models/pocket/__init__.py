@@ -22,14 +22,16 @@ from fastocr_cli.errors import ModelError
 from fastocr_cli.markdown import Reply
 from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
-from fastocr_cli.models.base import Prompt, Reading, VisionModel
+from fastocr_cli.models.base import Draft, Outlook, Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
-from fastocr_cli.models.pocket.places import place_of, text_positions
+from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
+from fastocr_cli.models.pocket.vision import fold_norms
+from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 NEVER = -1e9
@@ -60,6 +62,7 @@ class Model(VisionModel):
         # to text: marks of a conversation
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
+        self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
         self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
@@ -84,6 +87,7 @@ class Model(VisionModel):
                 tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
             except (OSError, RuntimeError, ValueError) as error:
                 raise ModelError(f"{source} does not hold pocket's weights: {error}") from error
+        fold_norms(network.vis)
         network.vis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return cls(checkpoint, network.to(device=device, dtype=dtype), tokenizer)
 
@@ -98,13 +102,42 @@ class Model(VisionModel):
         return Prompt(embeds, places, is_visual, next_position=1, memory=memory)
 
     def begin(self, prompt: Prompt) -> Pointer:
-        return Pointer(*cast(tuple[Letters, Tensor], prompt.memory), self.printed, self.unprinted_ids, self.tags)
+        letters, space = cast(tuple[Letters, Tensor], prompt.memory)
+        pointer = Pointer(letters, space, self.printed, self.unprinted_ids, self.tags)
+        pointer.wording = Wording(self.tokenizer, pointer.print)
+        return pointer
+
+    def draft(self, reading: Reading, token: int, count: int) -> Draft:
+        """What is printed next."""
+        pointer = cast(Pointer, reading)
+        tag = token if token in self.tags else pointer.last_tag
+        in_table = tag is not None and tag not in self.table_ends
+        way = APART if token in self.ends else ONWARD
+        following = pointer.wording.following(pointer.behind(token), way, in_table)
+        places = [pointer.place_of(letter) for _, letter in following]
+        tokens = [token for token, _ in following]
+        return Draft(tokens, [place_at(count + number, *place) for number, place in enumerate(places)])
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
+        outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [Draft([], [])] * len(readings))
+        places = torch.tensor([outlook.places[0] for outlook in outlooks], device=self.device)
+        return torch.cat([outlook.scores for outlook in outlooks]), places.T
+
+    def outlook(
+        self, hidden: Tensor, counts: Sequence[int], readings: Sequence[Reading], drafts: Sequence[Draft]
+    ) -> list[Outlook]:
         """A token stands where the network says it was printed, and is copied from there if the network trusts it."""
-        pointers = cast(Sequence[Pointer], readings)
         rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
-        places = [pointer.look(row, cell) for pointer, row, cell in zip(pointers, rows, cells, strict=True)]
+        pages = [cast(Pointer, r).along(*look) for r, *look in zip(readings, drafts, rows, cells, strict=True)]
+        states = torch.cat([hidden[page, : len(pointers)] for page, pointers in enumerate(pages)])
+        scores = self.scores(states, [pointer for pointers in pages for pointer in pointers])
+        return [
+            Outlook(some, [place_at(count + number, *p.place) for number, p in enumerate(pointers)], [*pointers])
+            for some, count, pointers in zip(scores.split(list(map(len, pages))), counts, pages, strict=True)
+        ]
+
+    def scores(self, hidden: Tensor, pointers: Sequence[Pointer]) -> Tensor:
+        """Scores (n, vocabulary) of what is written where the finger is, from the states (n, hidden) before it."""
         window = torch.stack([pointer.window() for pointer in pointers]).to(self.device)
         fit = fits(window, self.compared)
         for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
@@ -120,9 +153,7 @@ class Model(VisionModel):
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
-                places[index] = pointer.place
-        row, cell = torch.tensor(places, device=self.device).T
-        return scores, text_positions(counts, row, cell)
+        return scores
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)

@@ -39,6 +39,11 @@ def text_positions(count: Tensor, row: Tensor, cell: Tensor) -> Tensor:
     return torch.stack([count + 2, ROW_STEP * (row + 1), CELL_STEP * (cell + 1)])
 
 
+def place_at(count: int, row: int, cell: int) -> tuple[int, ...]:
+    """The same of one token."""
+    return count + 2, ROW_STEP * (row + 1), CELL_STEP * (cell + 1)
+
+
 def place_of(positions: Tensor) -> tuple[Tensor, Tensor]:
     """Row and cell (...) of M-RoPE positions (3, ...)."""
     return positions[1] // ROW_STEP - 1, positions[2] // CELL_STEP - 1

@@ -5,18 +5,24 @@ token, column by column, if in doubt, and to none twice unless nothing else is n
 again.
 """
 
+from copy import copy
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastocr_cli.models.base import Reading
+from fastocr_cli.models.base import Draft, Reading
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.columns import begins_cell, reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, Letters
+from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
+from fastocr_cli.models.pocket.wording import Print, Wording
+
+Floats = NDArray[np.float32]
 
 ONWARD, WITHIN, ACROSS = 4.0, 5.0, 1.0
 """Nats for the letter after the last token in the order of columns, for one in the same word, and for one in the next
@@ -46,6 +52,9 @@ PRINTED_MARKS = MARKS - {"-"}
 
 BULLETS = frozenset("•◦·–—")
 """Signs for which Markdown has marks of its own: these read them."""
+
+LIKELY_BLANK = 0.8
+"""The logit of a blank from which on one is drafted: the trunk is often a little for one where there is none."""
 
 ALIKE, ASIDE = -2.0, 0.5
 """Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
@@ -87,30 +96,66 @@ class Pointer(Reading):
         self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
         self.spaces[self.divided] = 0
         self.last: int | None = None  # token
+        self.last_tag: int | None = None
+        self.wording: Wording
         self.read = np.zeros(num, bool)
         self.onward = self.refusals = 0
         self.idle = 0.0
         self.at = num  # a letter, or behind the last one
+        self.place = (-1, -1)  # row and cell
 
-    def look(self, row: NDArray[np.float32], cell: NDArray[np.float32]) -> tuple[int, int]:
-        """Go to the likeliest place of the next token, by log probabilities of rows and cells; gives row and cell."""
+    def along(self, draft: Draft, row: Floats, cell: Floats) -> list["Pointer"]:
+        """Go on from the last token, and from each of the draft as long as they stand where the finger goes.
+
+        Args:
+            draft: what was read beyond the last token.
+            row: log probabilities of the row of what follows each of them, (1 + drafted or more, MAX_ROWS).
+            cell: the same of the cells.
+
+        Returns:
+            the finger after the last token, this one, and after those of the draft.
+        """
+        self.look(row[0], cell[0])
+        pointers = [self]
+        for number, (token, place) in enumerate(zip(draft.tokens, draft.places, strict=True), start=1):
+            if place_at(0, *pointers[-1].place)[1:] != place[1:]:
+                break
+            following = copy(pointers[-1])
+            following.read = following.read.copy()
+            following.wrote(token)
+            following.look(row[number], cell[number])
+            pointers.append(following)
+        return pointers
+
+    def look(self, row: Floats, cell: Floats) -> None:
+        """Go to the likeliest place of the next token, by log probabilities of rows and cells."""
+        letter = self._likeliest(row, cell)
+        self.at = len(self.read) if letter is None else letter
+        self.place = (int(row.argmax()), int(cell.argmax())) if letter is None else self.place_of(letter)
+
+    def _likeliest(self, row: Floats, cell: Floats) -> int | None:
+        """The letter that is read next; None: something that is not printed, or nowhere near a letter."""
         num = len(self.read)
-        self.at = num
         if self.must_read:
-            self.at = self.onward + int(self.read[self.onward :].argmin())
-            return self.place
-        if num:
-            likely = row[self.row] + cell[self.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
-            if 0 < self.onward < num:
-                likely[self.onward] += self._onward_bonus()
-            best = int(likely.argmax())
-            if likely[best] > LOST:
-                if self.read[best] and 0 < self.onward < num and not self.read[self.onward]:
-                    best = self.onward  # a head that is too sure of the last place would stay there for ever
-                beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
-                self.at = self.onward if beside and not self.read[self.onward] else best
-                return self.place
-        return int(row.argmax()), int(cell.argmax())
+            return self.onward + int(self.read[self.onward :].argmin())
+        if not num:
+            return None
+        going_on = 0 < self.onward < num
+        bonus = self._onward_bonus() if going_on else 0.0
+        if going_on and not self.read[self.onward]:
+            liking = row[self.row[self.onward]] + cell[self.cell[self.onward]] + bonus
+            if liking > max(row.max() + cell.max(), LOST):
+                return self.onward  # no other letter can be likelier
+        likely = row[self.row] + cell[self.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
+        if going_on:
+            likely[self.onward] += bonus
+        best = int(likely.argmax())
+        if likely[best] <= LOST:
+            return None
+        if self.read[best] and going_on and not self.read[self.onward]:
+            best = self.onward  # a head that is too sure of the last place would stay there for ever
+        beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
+        return self.onward if beside and not self.read[self.onward] else best
 
     def _onward_bonus(self) -> float:
         if self.spaces[self.onward] < -BLANK:
@@ -124,10 +169,9 @@ class Pointer(Reading):
         left_out: NDArray[np.int64] = np.clip(unread - before - 1, 0, MOST_LEFT_OUT)
         return left_out
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """Row and cell of the letter where the finger is."""
-        return int(self.row[self.at]), int(self.cell[self.at])
+    def place_of(self, letter: int) -> tuple[int, int]:
+        """Row and cell of a letter."""
+        return int(self.row[letter]), int(self.cell[letter])
 
     def largest_unread(self) -> tuple[int, float]:
         """Number of the first letter of the largest stretch that was mostly not read, and how many letters were not.
@@ -145,13 +189,23 @@ class Pointer(Reading):
         first, num_letters = self.largest_unread()
         refused = num_letters >= MIN_LEFT and self.refusals < MAX_REFUSALS
         if refused:
-            self.at, self.refusals = first, self.refusals + 1
+            self.at, self.place, self.refusals = first, self.place_of(first), self.refusals + 1
         return refused
 
     def warnings(self) -> tuple[str, ...]:
         if self.largest_unread()[1] < MIN_LEFT:
             return ()
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
+
+    @property
+    def print(self) -> Print:
+        """What is written if nothing but the letters is."""
+        num = len(self.read)
+        line, divided = self.line[:num], self.divided[:num]
+        begins_line = np.diff(line, prepend=-1) != 0
+        characters = "".join(CHARACTERS[c - 1] for c in self.scores[:num, 1:NOTHING].argmax(-1) + 1)
+        begins_word = (begins_line | self.next_cell | (self.spaces[:num] > LIKELY_BLANK)) & ~divided
+        return Print(characters, begins_word, self.next_cell, begins_line, np.append(divided, False)[1:])
 
     def window(self) -> Tensor:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`.
@@ -200,13 +254,13 @@ class Pointer(Reading):
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
-        classes = self.spelling[token]
-        classes = classes[classes != NOTHING]
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle += TAG if token in self.tags else nowhere or unprinted
+        if token in self.tags:
+            self.last_tag = token
         if nowhere:
             return
-        path = self._path_of(classes) if len(classes) else None
+        path = self._path_of(token)
         if path is not None:
             self.onward = self._after(int(path[-1]))
             path = path[path < len(self.read)]
@@ -215,8 +269,21 @@ class Pointer(Reading):
         elif not unprinted or self.char in BULLETS:
             self.read[self.at], self.onward = True, self.at + 1
 
-    def _path_of(self, classes: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Where these letters stand on the page, one or two aside at most, or None: rather here, and not yet read."""
+    def behind(self, token: int) -> int:
+        """The letter that follows if this token, not yet noted, is written here."""
+        if self.at >= len(self.read):
+            return self.at
+        path = self._path_of(token)
+        if path is not None:
+            return self._after(int(path[-1]))
+        return self.at + (token not in self.unprinted or self.char in BULLETS)
+
+    def _path_of(self, token: int) -> NDArray[np.int64] | None:
+        """Where its letters stand on the page, one or two aside at most, or None: rather here, and not yet read."""
+        classes = self.spelling[token]
+        classes = classes[classes != NOTHING]
+        if not len(classes):
+            return None
         best, most = None, -np.inf
         for shift in (0, 1, -1, 2):
             start = self.at + shift
@@ -227,4 +294,6 @@ class Pointer(Reading):
                 liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
                 if alike > ALIKE and liking > most:
                     best, most = path, liking
+                if most >= -ASIDE:
+                    break  # those further aside are liked less at their best
         return best

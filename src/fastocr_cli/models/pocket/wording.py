@@ -1,0 +1,84 @@
+"""What the print says will be written next: the draft that the decoder checks.
+
+The page's letters in reading order, cut into tokens as if nothing but them were written. Knows letters and tokens;
+where the finger is, the pointer knows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+MOST = 6
+"""Tokens of a draft."""
+
+APART, ONWARD = 0, 1
+"""Two ways to cut a word into tokens: after a blank that was written already, and with the blank before it."""
+
+
+@dataclass(frozen=True)
+class Print:
+    """Letters in reading order."""
+
+    characters: str
+    begins_word: NDArray[np.bool_]
+    """A blank or a new line comes before the letter."""
+    begins_cell: NDArray[np.bool_]
+    begins_line: NDArray[np.bool_]
+    is_dropped: NDArray[np.bool_]
+    """Hyphens that divide a word at the end of a line: they are not written."""
+
+
+class Wording:
+    """Which tokens the print is made of, from any letter that begins one."""
+
+    def __init__(self, tokenizer: Tokenizer, printed: Print) -> None:
+        self.print = printed
+        vocabulary = tokenizer.get_vocab()
+        self.cell_tag, self.row_tag = (vocabulary.get(tag, -1) for tag in ("</td><td>", "</td></tr><tr><td>"))
+        self.tokens: tuple[dict[int, list[int]], ...] = ({}, {})
+        """Of each way, the tokens that begin at a letter: more than one where they are bytes of it."""
+        for found, separator in zip(self.tokens, ("\n", " "), strict=True):
+            self._cut(tokenizer, separator, found)
+
+    def _cut(self, tokenizer: Tokenizer, separator: str, found: dict[int, list[int]]) -> None:
+        pieces: list[str] = []
+        letter_at: list[int] = []
+        for letter, char in enumerate(self.print.characters):
+            if not self.print.is_dropped[letter]:
+                pieces.append(separator + char if self.print.begins_word[letter] else char)
+                letter_at += [letter] * len(pieces[-1])
+        text = "".join(pieces)
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+            if text[start:stop] != "\n":
+                found.setdefault(letter_at[start], []).append(token)
+
+    def following(self, letter: int, way: int, in_table: bool) -> list[tuple[int, int]]:
+        """Up to MOST tokens from this letter on, each with the letter where it stands.
+
+        Args:
+            letter: the first one.
+            way: APART or ONWARD, for the first word.
+            in_table: cells and lines begin with their tags, unless the first letter's stands already.
+        """
+        draft: list[tuple[int, int]] = []
+        first = letter
+        while len(draft) < MOST and letter < len(self.print.characters):
+            if letter > first or way == ONWARD:
+                if self.print.begins_word[letter]:
+                    way = ONWARD
+                if in_table and (self.print.begins_line[letter] or self.print.begins_cell[letter]):
+                    draft.append((self.row_tag if self.print.begins_line[letter] else self.cell_tag, letter))
+                    way = APART
+            tokens = self.tokens[way].get(letter)
+            if tokens is None:
+                break
+            draft += [(token, letter) for token in tokens]
+            letter = self._after(letter, way)
+        return draft[:MOST]
+
+    def _after(self, letter: int, way: int) -> int:
+        """The letter at which the next token begins."""
+        return next((i for i in range(letter + 1, letter + 64) if i in self.tokens[way]), len(self.print.characters))

@@ -1,0 +1,106 @@
+"""What the print says will be written next, and that saying so changes no text."""
+
+from importlib.resources import files
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from fastocr_cli.config import RunConfig
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
+from fastocr_cli.models.base import Draft, Prompt, VisionModel
+from fastocr_cli.models.pocket.wording import APART, MOST, ONWARD, Print, Wording
+from fastocr_cli.models.weights import load_model
+from fastocr_cli.pages import PageRef, find_pages, render
+from fastocr_cli.pruning import make_method
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(files("fastocr_cli.models.pocket") / "tokenizer.json"))
+
+
+def printed(*lines: str) -> Print:
+    """Words apart by blanks, cells apart by bars; a hyphen at the end of a line divides a word."""
+    letters: list[tuple[str, bool, bool, bool, bool]] = []
+    for line in lines:
+        before = "" if letters and letters[-1][4] else "\n"
+        for index, char in enumerate(line):
+            if char not in " |":
+                dropped = char == "-" and index == len(line) - 1
+                letters.append((char, before != "", before == "|", index == 0, dropped))
+            before = char if char in " |" else ""
+    chars, word, cell, begins, dropped_ones = zip(*letters, strict=True)
+    return Print("".join(chars), np.array(word), np.array(cell), np.array(begins), np.array(dropped_ones))
+
+
+def spoken(tokenizer: Tokenizer, wording: Wording, letter: int, way: int, in_table: bool = False) -> str:
+    draft = wording.following(letter, way, in_table)
+    assert len(draft) <= MOST
+    assert all(earlier <= later for (_, earlier), (_, later) in pairwise(draft))
+    text: str = tokenizer.decode([token for token, _ in draft], skip_special_tokens=False)
+    return text
+
+
+def test_words_follow_each_other_with_their_blanks(tokenizer: Tokenizer) -> None:
+    wording = Wording(tokenizer, printed("the cat sat", "on the mat"))
+    assert "the cat sat on the mat".startswith(spoken(tokenizer, wording, 0, APART))
+    assert " the cat sat on the mat".startswith(spoken(tokenizer, wording, 0, ONWARD))
+    (token, letter), *_ = wording.following(3, ONWARD, in_table=False)
+    assert " cat".startswith(tokenizer.decode([token]))
+    assert letter == 3  # it stands where its first letter is printed
+
+
+def test_a_divided_word_is_whole(tokenizer: Tokenizer) -> None:
+    wording = Wording(tokenizer, printed("a com-", "mon law"))
+    assert spoken(tokenizer, wording, 1, ONWARD) == " common law"
+
+
+def test_cells_and_rows_have_their_tags_in_a_table(tokenizer: Tokenizer) -> None:
+    wording = Wording(tokenizer, printed("a|b", "c|d"))
+    assert spoken(tokenizer, wording, 0, APART, in_table=True).startswith("a</td><td>b</td></tr><tr><td>c")
+    assert spoken(tokenizer, wording, 1, ONWARD, in_table=True).startswith("</td><td>b</td></tr><tr><td>c")
+    assert "<" not in spoken(tokenizer, wording, 0, APART)
+
+
+def test_behind_the_last_letter_nothing_is_drafted(tokenizer: Tokenizer) -> None:
+    wording = Wording(tokenizer, printed("end"))
+    assert wording.following(3, ONWARD, in_table=False) == []
+
+
+def test_a_letter_of_several_tokens_stands_in_one_place(tokenizer: Tokenizer) -> None:
+    draft = Wording(tokenizer, printed("a “b”")).following(1, ONWARD, in_table=False)
+    assert [tokenizer.decode([token]) for token, letter in draft if letter == 1] == [" ", "“"]
+
+
+@pytest.fixture(scope="module")
+def pocket() -> VisionModel:
+    return load_model("pocket", device="cpu", dtype="float32")
+
+
+def sample(model: VisionModel, characters: bool) -> Prompt:
+    page, _ = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig())
+    assert isinstance(page, PageRef)
+    with torch.inference_mode():
+        return model.encode(render(page, model.resolution, characters=characters))
+
+
+@pytest.mark.parametrize("characters", [True, False])
+def test_drafts_save_steps_and_change_no_text(
+    pocket: VisionModel, monkeypatch: pytest.MonkeyPatch, characters: bool
+) -> None:
+    prompt, texts, num_steps = sample(pocket, characters), [], []
+    hidden, drafting = pocket.hidden, pocket.draft
+    for draft in (drafting, lambda *_: Draft([], [])):
+        steps: list[int] = []
+        monkeypatch.setattr(pocket, "draft", draft)
+        monkeypatch.setattr(pocket, "hidden", lambda *new, steps=steps: steps.append(1) or hidden(*new))
+        (page,) = Decoder[int](pocket, make_method("dense", {}), 1).write(iter([Job(0, prompt, 300)]))
+        texts.append(page.ids)
+        num_steps.append(len(steps))
+    assert texts[0] == texts[1]
+    assert len(texts[0]) > 290
+    assert num_steps[0] < (0.5 if characters else 0.8) * num_steps[1]
