@@ -123,6 +123,21 @@ def page_of_each(target: Target, where: NDArray[np.int64], page: NDArray[np.int6
     return result
 
 
+def overprinted(page: Any) -> bool:
+    """Whether lines of print run through each other: a word too long for its column, a page nobody could read."""
+    bands = np.array([
+        (line["bbox"][0], span["origin"][1] - 0.45 * span["size"], line["bbox"][2], span["origin"][1])
+        for block in page.get_text("dict")["blocks"]
+        for line in block.get("lines", ())
+        for span in line["spans"][:1]
+        if len("".join(span["text"] for span in line["spans"]).strip()) > 5
+    ]).reshape(-1, 4)  # fmt: skip
+    first, last = bands[:, :2], bands[:, 2:]
+    shared = np.minimum(last[:, None], last) - np.maximum(first[:, None], first)
+    np.fill_diagonal(shared[..., 0], 0)
+    return bool((shared > [3, 1]).all(-1).any())
+
+
 def picture(page: Any, num_columns: int, num_rows: int) -> NDArray[np.uint8]:
     pixmap = page.get_pixmap(matrix=pymupdf.Matrix(SCALE, SCALE), colorspace=pymupdf.csGRAY, alpha=False)  # type: ignore[no-untyped-call]
     grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
@@ -165,5 +180,7 @@ def numbered_pages(pdf: Any, document: Document, num_columns: int, num_rows: int
         own = np.flatnonzero(ink.page == number)
         if (ink.centre[own] > [num_columns * TOKEN_WIDTH, num_rows * TOKEN_HEIGHT]).any():
             continue  # a table that is too long for the page
+        if overprinted(pdf[number]):
+            continue
         glyphs = "".join(ink.text[i] for i in own)
         yield number, Page(picture(pdf[number], num_columns, num_rows), text, centres, glyphs, ink.centre[own])

@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("typst")
 
-from training.blocks import Block, Document, Segment, text
+from training.blocks import Block, Document, Segment, markup, text
 from training.content import Content
 from training.degrade import turned
 from training.document import Writer
 from training.formulas import printed_places
 from training.page import Page, cells, halves
-from training.typeset import align, flatten, typeset
+from training.typeset import align, compile_pdf, flatten, numbered_pages, typeset
 
 
 def some_pages(data: Path, seed: int, shape: tuple[int, int] = (48, 24)) -> list[Page]:
@@ -56,6 +56,26 @@ def test_running_heads_are_on_the_page_and_not_in_the_target() -> None:
     assert "RUNNINGHEAD" in page.glyphs
     assert "RUNNINGHEAD" not in page.target
     assert page.target.startswith("Plain words")
+
+
+@pytest.mark.parametrize(("heading", "readable"), [("Words that break", True), ("W" * 60, False)])
+def test_a_page_whose_columns_run_into_each_other_is_no_page(heading: str, readable: bool) -> None:
+    words = ("Plain words that fill two columns of the page until a second page begins. " * 60).strip()
+    source = (
+        f'#set page(width: 460.8pt, height: 345.6pt, columns: 2)\n#set text(size: 9pt)\n= #"{heading}"\n#"{words}"\n'
+    )
+    blocks = [Block("", [markup("# "), text(heading)]), Block("", [text(words)])]
+    document = Document(source, blocks)
+    numbers = [number for number, _ in numbered_pages(compile_pdf(document), document, 32, 36)]
+    assert (0 in numbers) == readable
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_running_heads_of_all_kinds_are_set(data: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    shape = (43, 83)
+    pdf = compile_pdf(Writer(Content(data, rng), rng).document(*shape, num_pages=2))
+    assert len(pdf) > 1
 
 
 def test_alignment_skips_what_is_not_in_the_target() -> None:
