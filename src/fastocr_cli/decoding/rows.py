@@ -94,7 +94,7 @@ class Row(Generic[Key]):
         """
         looped = self.job.before is not None and self.job.before.finish_reason == "loop"
         drafted = [*zip(draft.tokens, draft.places, strict=True), None]
-        for number, token in enumerate(outlook.scores.argmax(-1).tolist()):
+        for number, token in enumerate(outlook.likeliest):
             if looped and (banned := self.guard.banned()) == token:
                 outlook.scores[number, banned] = float("-inf")
                 token = int(outlook.scores[number].argmax())

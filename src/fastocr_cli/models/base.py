@@ -65,6 +65,8 @@ class Outlook:
 
     scores: Tensor
     """(tokens, vocabulary)"""
+    likeliest: list[int]
+    """The token of the highest score after each; asked of the device once for all pages."""
     places: list[Place]
     """Where what follows each token stands; one number for all axes, or one an axis."""
     readings: list["Reading"]
@@ -171,8 +173,8 @@ class VisionModel(ABC):
             drafts: of each page; here none has any.
         """
         scores, positions = self.next_tokens(hidden[:, 0], torch.tensor(counts, device=hidden.device), readings)
-        pages = zip(scores[:, None], positions.T.tolist(), readings, strict=True)
-        return [Outlook(scores, [tuple(place)], [reading]) for scores, place, reading in pages]
+        pages = zip(scores[:, None], scores.argmax(-1).tolist(), positions.T.tolist(), readings, strict=True)
+        return [Outlook(some, [token], [tuple(place)], [reading]) for some, token, place, reading in pages]
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         """Run the decoder over a page's prompt: hidden states (1, length, hidden), normalised."""

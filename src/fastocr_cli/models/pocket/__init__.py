@@ -6,6 +6,7 @@ Made for FastOCR: a Qwen2.5-VL text decoder under a small convolutional encoder,
 import json
 from collections.abc import Sequence
 from importlib.resources import as_file, files
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -131,10 +132,11 @@ class Model(VisionModel):
         pages = [cast(Pointer, r).along(*look) for r, *look in zip(readings, drafts, rows, cells, strict=True)]
         states = torch.cat([hidden[page, : len(pointers)] for page, pointers in enumerate(pages)])
         scores = self.scores(states, [pointer for pointers in pages for pointer in pointers])
-        return [
-            Outlook(some, [place_at(count + number, *p.place) for number, p in enumerate(pointers)], [*pointers])
-            for some, count, pointers in zip(scores.split(list(map(len, pages))), counts, pages, strict=True)
-        ]
+        likeliest, outlooks = iter(scores.argmax(-1).tolist()), []
+        for some, count, pointers in zip(scores.split(list(map(len, pages))), counts, pages, strict=True):
+            places = [place_at(count + number, *pointer.place) for number, pointer in enumerate(pointers)]
+            outlooks.append(Outlook(some, list(islice(likeliest, len(pointers))), places, [*pointers]))
+        return outlooks
 
     def scores(self, hidden: Tensor, pointers: Sequence[Pointer]) -> Tensor:
         """Scores (n, vocabulary) of what is written where the finger is, from the states (n, hidden) before it."""
