@@ -24,9 +24,16 @@ def printed(*blocks: Block) -> tuple[Ints, Ints, Ints]:
     return line, half, block
 
 
-def blocks_in_order(*blocks: Block) -> list[int]:
+def ruled_at(*rows: int) -> NDArray[np.bool_]:
+    """Lines drawn across the whole page in these rows of cells."""
+    ruled = np.zeros((140, 200), bool)
+    ruled[list(rows)] = True
+    return ruled
+
+
+def blocks_in_order(*blocks: Block, rules: tuple[int, ...] = ()) -> list[int]:
     line, half, block = printed(*blocks)
-    order = reading_order(line, half)
+    order = reading_order(line, half, ruled_at(*rules))
     assert sorted(order) == list(range(len(line)))
     read = block[order]
     return [int(read[0]), *(int(b) for a, b in pairwise(read) if a != b)]
@@ -37,7 +44,7 @@ LEFT, RIGHT = (10, 20, 0, 30), (10, 20, 66, 30)
 
 def test_a_single_column_is_read_line_by_line() -> None:
     line, half, _ = printed((0, 30, 0, 50))
-    assert reading_order(line, half).tolist() == list(range(1500))
+    assert reading_order(line, half, ruled_at()).tolist() == list(range(1500))
 
 
 def test_two_columns_are_read_one_after_the_other() -> None:
@@ -62,6 +69,22 @@ def test_what_goes_across_both_columns_comes_before_and_between_and_after() -> N
 def test_a_table_is_read_row_by_row(num_letters: int) -> None:
     blocks = [(0, 12, start, num_letters) for start in (0, 40, 80)]
     assert blocks_in_order(*blocks) == [0, 1, 2] * 12
+
+
+def test_cells_of_running_text_between_rules_are_a_table() -> None:
+    assert blocks_in_order(LEFT, RIGHT, rules=(9, 51)) == [0, 1] * 20
+    upper, lower = [(10, 10, 0, 30), (10, 10, 66, 30)], [(34, 10, 0, 30), (34, 10, 66, 30)]
+    assert blocks_in_order(*upper, *lower, rules=(9, 32, 55)) == [0, 1] * 10 + [2, 3] * 10
+
+
+def test_rules_above_and_below_a_page_make_no_table() -> None:
+    assert blocks_in_order((10, 40, 0, 30), (10, 40, 66, 30), rules=(8, 91)) == [0, 1]
+
+
+def test_a_rule_ends_columns() -> None:
+    upper, lower = [(10, 12, 0, 30), (10, 12, 66, 30)], [(38, 12, 0, 30), (38, 12, 66, 30)]
+    assert blocks_in_order(*upper, *lower) == [0, 2, 1, 3]
+    assert blocks_in_order(*upper, *lower, rules=(35,)) == [0, 1, 2, 3]
 
 
 def test_numbers_beside_long_labels_are_a_table() -> None:
@@ -91,4 +114,4 @@ def test_a_few_lines_are_no_column() -> None:
 
 
 def test_a_page_without_letters_has_an_order() -> None:
-    assert reading_order(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
+    assert reading_order(np.zeros(0, np.int64), np.zeros(0, np.int64), ruled_at()).tolist() == []

@@ -68,7 +68,8 @@ def begun(
 ) -> Pointer:
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
-    return Pointer(letters, space, spelling.numpy(), frozenset(unprinted), tags)
+    ruled = torch.zeros(1, 200, 200, dtype=torch.bool)
+    return Pointer(letters, space, ruled, spelling.numpy(), frozenset(unprinted), tags)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:

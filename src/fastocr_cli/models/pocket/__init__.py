@@ -31,7 +31,7 @@ from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
-from fastocr_cli.models.pocket.vision import fold_norms
+from fastocr_cli.models.pocket.vision import fold_norms, ruled
 from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
 from fastocr_cli.pages import Character, PageImage, Resolution
 
@@ -99,12 +99,12 @@ class Model(VisionModel):
         embeds, places, letters = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
-        memory = letters, self._spaces(letters, page.characters, pixels)
+        memory = letters, self._spaces(letters, page.characters, pixels), ruled(pixels)
         return Prompt(embeds, places, is_visual, next_position=1, memory=memory)
 
     def begin(self, prompt: Prompt) -> Pointer:
-        letters, space = cast(tuple[Letters, Tensor], prompt.memory)
-        pointer = Pointer(letters, space, self.printed, self.unprinted_ids, self.tags)
+        letters, space, lines = cast(tuple[Letters, Tensor, Tensor], prompt.memory)
+        pointer = Pointer(letters, space, lines, self.printed, self.unprinted_ids, self.tags)
         pointer.wording = Wording(self.tokenizer, pointer.print)
         return pointer
 

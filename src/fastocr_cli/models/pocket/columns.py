@@ -15,6 +15,9 @@ is not as long."""
 MIN_WHITE = 3
 """Half cells of white between two columns."""
 
+MAX_ROW, NEAR = 25, 6
+"""Lines that a row of a ruled table seldom has, and how many rows of cells off the print a line still belongs to it."""
+
 BETWEEN_CELLS = 8
 """Half cells of white in a line that no blank is as wide as: there cells of a table lie beside each other."""
 
@@ -22,25 +25,32 @@ FULL = 0.8
 """Share of the longest line from which on a line is one of running text."""
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
-def reading_order(line: Ints, half: Ints) -> Ints:
-    """The numbers of letters, given line by line with the half cell of each, in the order of columns."""
-    return np.concatenate(_parts(np.arange(len(line)), line, half))
+def reading_order(line: Ints, half: Ints, ruled: Bools) -> Ints:
+    """The numbers of letters in the order of columns.
+
+    Args:
+        line: of each letter, line by line, the row of cells in which its line begins.
+        half: the half cell of each.
+        ruled: (rows of cells, half cells), where a line is drawn across.
+    """
+    return np.concatenate(_parts(np.arange(len(line)), line, half, ruled))
 
 
-def _parts(letters: Ints, line: Ints, half: Ints) -> list[Ints]:
-    cut = _cut(line[letters], half[letters]) if len(letters) else None
+def _parts(letters: Ints, line: Ints, half: Ints, ruled: Bools) -> list[Ints]:
+    cut = _cut(line[letters], half[letters], ruled) if len(letters) else None
     if cut is None:
         return [letters]
     first, last, gutter = cut
     above, below = line[letters] < first, line[letters] > last
     left = half[letters] < gutter
     parts = (above, ~above & ~below & left, ~above & ~below & ~left, below)
-    return [part for chosen in parts for part in _parts(letters[chosen], line, half)]
+    return [part for chosen in parts for part in _parts(letters[chosen], line, half, ruled)]
 
 
-def _cut(line: Ints, half: Ints) -> tuple[int, int, int] | None:
+def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
     """The first and last line of the largest block of two columns, and where the white between them begins."""
     lines, number = np.unique(line, return_inverse=True)
     count = np.zeros((len(lines), int(half.max()) + 1 + MIN_WHITE), np.int64)
@@ -50,7 +60,7 @@ def _cut(line: Ints, half: Ints) -> tuple[int, int, int] | None:
     white = before[:, MIN_WHITE:] == before[:, :-MIN_WHITE]
     blocks: dict[tuple[int, int, int], int] = {}  # all cuts of a block within the same white are one
     for gutter in np.flatnonzero(white.sum(0) >= MIN_LINES):
-        for first, last in _runs(white[:, gutter]):
+        for first, last in _runs(white[:, gutter], _crossed(lines, ruled[:, gutter : gutter + MIN_WHITE])):
             left = before[first : last + 1, gutter].sum()
             right = all_letters[first : last + 1].sum() - left
             blocks[int(min(left, right)), first, last] = int(gutter)
@@ -61,10 +71,26 @@ def _cut(line: Ints, half: Ints) -> tuple[int, int, int] | None:
     return None
 
 
-def _runs(values: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last index of every run of True that is long enough for a column."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], values, [False]])))
-    return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2) if b - a >= MIN_LINES]
+def _crossed(lines: Ints, ruled: Bools) -> Bools:
+    """Whether a line is drawn across the gutter above each line of print, and below the last: (lines + 1,)."""
+    drawn = np.concatenate([[0], ruled.all(1).cumsum()])
+    edges = np.clip([lines[0] - NEAR, *lines, lines[-1] + NEAR], 0, len(ruled) - 1)
+    crossed: Bools = drawn[edges[1:] + 1] > drawn[edges[:-1] + 1]
+    return crossed
+
+
+def _runs(white: Bools, crossed: Bools) -> list[tuple[int, int]]:
+    """First and last line of every run with white in the gutter that is long enough for a column.
+
+    Lines that are drawn across end a run; between two of them there is a row of a table rather than two columns.
+    """
+    begins = np.flatnonzero(white & (np.concatenate([[True], ~white[:-1]]) | crossed[:-1]))
+    ends = np.flatnonzero(white & (np.concatenate([~white[1:], [True]]) | crossed[1:]))
+    return [
+        (int(first), int(last))
+        for first, last in zip(begins, ends, strict=True)
+        if last - first + 1 >= (MAX_ROW if crossed[first] and crossed[last + 1] else MIN_LINES)
+    ]
 
 
 def _are_columns(line: Ints, half: Ints, gutter: int) -> bool:
@@ -91,14 +117,14 @@ def _has_cells(line: Ints, half: Ints) -> bool:
     return 2 * len(np.unique(line[_after_white(line, half)])) > len(np.unique(line))
 
 
-def _after_white(line: Ints, half: Ints) -> NDArray[np.bool_]:
+def _after_white(line: Ints, half: Ints) -> Bools:
     """Whether the letter before is in the same line, and further away than any blank is wide."""
     return np.concatenate([[False], (line[1:] == line[:-1]) & (half[1:] - half[:-1] > BETWEEN_CELLS)])[: len(line)]
 
 
-def begins_cell(line: Ints, half: Ints) -> NDArray[np.bool_]:
+def begins_cell(line: Ints, half: Ints) -> Bools:
     """Whether letters in reading order may begin a cell of a table: after wide white, or below a line with such."""
     beside = _after_white(line, half)
     new_line = np.diff(line, prepend=line[:1]) != 0
-    below: NDArray[np.bool_] = new_line & np.isin(np.roll(line, 1), line[beside])
+    below: Bools = new_line & np.isin(np.roll(line, 1), line[beside])
     return beside | below

@@ -67,6 +67,7 @@ class Pointer(Reading):
         self,
         letters: Letters,
         space: Tensor,
+        ruled: Tensor,
         spelling: NDArray[np.int64],
         unprinted: frozenset[int],
         tags: frozenset[int],
@@ -76,6 +77,7 @@ class Pointer(Reading):
         Args:
             letters: of one page (batch 1).
             space: the logit of a blank before each, (1, letters).
+            ruled: where a line is drawn across, (1, rows of cells, half cells).
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: the table tags.
@@ -83,7 +85,7 @@ class Pointer(Reading):
         self.spelling, self.unprinted, self.tags = spelling, unprinted, tags
         num = int((letters.row[0] >= 0).sum())
         row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
-        order = reading_order(line, half)
+        order = reading_order(line, half, ruled[0].cpu().numpy())
         self.row, self.cell = row[order], half[order] // 2
         self.next_cell = begins_cell(line[order], half[order])
         self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)

@@ -11,12 +11,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from fastocr_cli.models.pocket.cells import ASCII, CELL, NUM_CLASSES
+from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.places import place_codes
 
 NUM_STROKES = 7
 """Measures of the strokes in a cell (`strokes`)."""
+
+DARK, LONG = 0.3, 33
+"""How dark a line is at least, from 0 to 1, and how many pixels long, to be one that is drawn."""
 
 LITTLE_INK = 0.02
 """Share of a cell below which the measures of its strokes fade."""
@@ -176,6 +179,13 @@ def strokes(pixels: Tensor) -> Tensor:
         found.append(-_least(-_least(F.pad(pixels, margin), size, dim), size, dim))
     ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
     return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
+
+
+def ruled(pixels: Tensor) -> Tensor:
+    """Where a line is drawn across, (batch, height / 8, width / 4): dark strokes of 33 pixels and more."""
+    dark = (pixels > DARK).to(pixels.dtype)
+    least = _least(F.pad(dark, (LONG - 1, LONG - 1, 0, 0)), LONG, -1)
+    return F.max_pool2d(-_least(-least, LONG, -1), (CELL, HALF))[:, 0] > 0
 
 
 def _least(values: Tensor, size: int, dim: int) -> Tensor:
