@@ -38,8 +38,8 @@ def make_prompt(model: VisionModel, num_visual: int, seed: int, *, context_limit
     some = torch.arange(num_visual)[None]
     scores = torch.randn(1, num_visual, NUM_CLASSES, generator=torch.Generator().manual_seed(seed)).log_softmax(-1)
     row, half = some // 20, some % 20
-    ruled = torch.zeros(1, 2 * num_visual, 40, dtype=torch.bool)
-    memory = Letters(row, 2 * row, 2 * row, half, scores), torch.zeros(1, num_visual), ruled
+    drawn = torch.zeros(1, 2, 2 * num_visual, 40, dtype=torch.bool)
+    memory = Letters(row, 2 * row, 2 * row, half, scores), torch.zeros(1, num_visual), drawn
     return Prompt(embeds, torch.arange(length).expand(3, -1), is_visual, length, context_limit, memory=memory)
 
 

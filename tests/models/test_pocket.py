@@ -11,6 +11,7 @@ from PIL import Image
 from fastocr_cli.config import RunConfig
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.pocket import NEVER, Model
+from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal
@@ -55,3 +56,18 @@ def test_a_page_that_must_not_end_yet_goes_on(pocket: Model, monkeypatch: pytest
         scores, _ = pocket.next_tokens(torch.zeros(1, pocket.text_config.hidden_size), torch.tensor([1]), [reading])
     assert scores.isfinite().all()
     assert scores.argmax() != 2
+
+
+def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample,) = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig(pages="1"))
+    assert isinstance(sample, PageRef)
+    monkeypatch.setattr(Pointer, "crosses_a_line", True)
+    tags = {token: i for token, i in pocket.tokenizer.get_vocab().items() if i in pocket.tags}
+    with torch.inference_mode():
+        pointer = pocket.begin(pocket.encode(render(sample, pocket.resolution, characters=True)))
+        hidden = torch.zeros(1, pocket.text_config.hidden_size)
+        for last, parted in ((None, False), (tags["<td>"], True), (tags["</table>"], False)):
+            pointer.last_tag = last
+            writable = pocket.scores(hidden, [pointer])[0] > NEVER
+            assert set(writable.nonzero()[:, 0].tolist()) <= set(tags.values()) or not parted
+            assert bool(writable[pocket.tokenizer.token_to_id("a")]) != parted

@@ -10,8 +10,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
+from fastocr_cli.models.pocket.columns import Drawn
 from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
 from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
     LEAST_TOKEN,
     MAX_LETTERS,
@@ -68,8 +70,8 @@ def begun(
 ) -> Pointer:
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
-    ruled = torch.zeros(1, 200, 200, dtype=torch.bool)
-    return Pointer(letters, space, ruled, spelling.numpy(), frozenset(unprinted), tags)
+    drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
+    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -338,7 +340,7 @@ def test_a_divided_word_is_one_word(tokenizer: Tokenizer, spelling: Tensor) -> N
         pointer.wrote(token)
         pointer.at = pointer.onward
     assert pointer.read.tolist() == [True] * 10 + [False] * 3  # the hyphen, too
-    assert pointer.place_of(pointer.at) == (3, 5)
+    assert pointer.page.place_of(pointer.at) == (3, 5)
 
 
 def test_a_hyphen_may_be_written(tokenizer: Tokenizer, spelling: Tensor) -> None:
@@ -363,7 +365,7 @@ def test_a_page_may_end_with_a_divided_word(tokenizer: Tokenizer, spelling: Tens
 
 def test_the_letter_here_is_read_though_one_beside_it_is_clearer(tokenizer: Tokenizer, spelling: Tensor) -> None:
     pointer = pointer_on(["aaa"], spelling)
-    pointer.scores[1, CLASS_OF["a"]] = -0.5
+    pointer.page.scores[1, CLASS_OF["a"]] = -0.5
     token = tokenizer.token_to_id("a")
     pointer.read[0], pointer.at = True, 1
     pointer.wrote(token)
@@ -500,3 +502,30 @@ def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, s
     assert at(pointer, 2, 3) == (2, 3)
     pointer.wrote(tokenizer.token_to_id("Ġthe"))
     assert not pointer.must_read
+
+
+def test_a_line_between_two_letters_parts_the_cells_of_a_table(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    opening, closing = (tokenizer.token_to_id(tag) for tag in ("<table><tr><td>", "</td><td>"))
+    pointer = begun(letters_of(a_page(["ab", "cd"]), 2), spelling, frozenset({opening, closing}))
+    assert not pointer.crosses_a_line
+    for token, drawn in ((opening, False), (tokenizer.token_to_id("a"), False)):
+        at(pointer, 1, 1)
+        pointer.wrote(token)
+        assert pointer.crosses_a_line == drawn
+    pointer.page.drawn.across[5] = pointer.page.drawn.down[:, 3] = True  # below the first line, and between a and b
+    for row, cell in ((1, 2), (3, 1)):
+        at(pointer, row, cell)
+        assert pointer.crosses_a_line
+    pointer.wrote(closing)
+    assert not pointer.crosses_a_line  # after a tag there is no cell that goes on
+
+
+@pytest.mark.parametrize(
+    ("before", "here", "parted"),
+    [((2, 4), (2, 8), False), ((2, 4), (2, 20), True), ((2, 4), (8, 4), True), ((2, 4), (4, 4), False),
+     ((8, 4), (2, 4), False), ((8, 30), (8, 20), False)],
+)  # fmt: skip
+def test_lines_are_between_what_they_part(before: tuple[int, int], here: tuple[int, int], parted: bool) -> None:
+    drawn = Drawn(np.zeros((20, 40), bool), np.zeros((20, 40), bool))
+    drawn.across[6, 2:12] = drawn.down[1:10, 12] = True
+    assert drawn.between(before, here) == parted

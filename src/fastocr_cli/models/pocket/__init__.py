@@ -30,8 +30,9 @@ from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
-from fastocr_cli.models.pocket.vision import fold_norms, ruled
+from fastocr_cli.models.pocket.vision import drawn_lines, fold_norms
 from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
 from fastocr_cli.pages import Character, PageImage, Resolution
 
@@ -64,6 +65,8 @@ class Model(VisionModel):
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
+        self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
+        self.no_tags[list(self.tags)] = False
         self.free_token_ids = self.tags | repeatable(tokenizer)
         spelling = Spelling.of(tokenizer, config.vocab_size)
         self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
@@ -99,25 +102,27 @@ class Model(VisionModel):
         embeds, places, letters = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
-        memory = letters, self._spaces(letters, page.characters, pixels), ruled(pixels)
+        memory = letters, self._spaces(letters, page.characters, pixels), drawn_lines(pixels)
         return Prompt(embeds, places, is_visual, next_position=1, memory=memory)
 
     def begin(self, prompt: Prompt) -> Pointer:
-        letters, space, lines = cast(tuple[Letters, Tensor, Tensor], prompt.memory)
-        pointer = Pointer(letters, space, lines, self.printed, self.unprinted_ids, self.tags)
-        pointer.wording = Wording(self.tokenizer, pointer.print)
+        page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
+        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags)
+        pointer.wording = Wording(self.tokenizer, page.print)
         return pointer
 
     def draft(self, reading: Reading, token: int, count: int) -> Draft:
         """What is printed next."""
         pointer = cast(Pointer, reading)
-        tag = token if token in self.tags else pointer.last_tag
-        in_table = tag is not None and tag not in self.table_ends
+        in_table = self.in_table(token if token in self.tags else pointer.last_tag)
         way = APART if token in self.ends else ONWARD
         following = pointer.wording.following(pointer.behind(token), way, in_table)
-        places = [pointer.place_of(letter) for _, letter in following]
+        places = [pointer.page.place_of(letter) for _, letter in following]
         tokens = [token for token, _ in following]
         return Draft(tokens, [place_at(count + number, *place) for number, place in enumerate(places)])
+
+    def in_table(self, last_tag: int | None) -> bool:
+        return last_tag is not None and last_tag not in self.table_ends
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [Draft([], [])] * len(readings))
@@ -146,12 +151,14 @@ class Model(VisionModel):
             fit[index] = fits(window[index], self.letters)
         spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
         scores = self.network.next_tokens(hidden, fit, torch.tensor(spaces, device=self.device), self.signs)
-        own = torch.tensor([pointer.own for pointer in pointers], device=self.device)
+        own = torch.tensor([pointer.page.own for pointer in pointers], device=self.device)
         scores = torch.where(own[:, None], sharpened(scores, fit, self.prints), scores)
         scores[:, self.foreign] = NEVER
         for index, pointer in enumerate(pointers):
             if pointer.must_read:
                 scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
+            elif self.in_table(pointer.last_tag) and pointer.crosses_a_line:
+                scores[index, self.no_tags] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER

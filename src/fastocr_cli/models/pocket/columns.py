@@ -5,6 +5,8 @@ tables are read row by row. A guess from the print alone: the decoder may think 
 nothing else.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,21 @@ FULL = 0.8
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+class Drawn(NamedTuple):
+    """Where lines are drawn on the page: (rows of cells, half cells)."""
+
+    across: Bools
+    down: Bools
+
+    def between(self, before: tuple[int, int], here: tuple[int, int]) -> bool:
+        """Whether a line is drawn between two letters, given by line of print and half cell: above the second one, or
+        down between them."""
+        (line_before, half_before), (line, half) = before, here
+        first, last = sorted((half_before, half))
+        above = self.across[line_before + 1 : line + 1, half]
+        return bool(above.any() or self.down[line, first + 1 : last].any())
 
 
 def reading_order(line: Ints, half: Ints, ruled: Bools) -> Ints:

@@ -8,19 +8,15 @@ again.
 from copy import copy
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Draft, Reading
-from fastocr_cli.models.pocket.cells import CHARACTERS
-from fastocr_cli.models.pocket.columns import begins_cell, reading_order
-from fastocr_cli.models.pocket.hyphens import second_halves
-from fastocr_cli.models.pocket.letters import BLANK, Letters
+from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
-from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MARKS, MAX_LETTERS, NOTHING, spelled
-from fastocr_cli.models.pocket.wording import Print, Wording
+from fastocr_cli.models.pocket.printed import Printed
+from fastocr_cli.models.pocket.spelling import MARKS, NOTHING
+from fastocr_cli.models.pocket.wording import Wording
 
 Floats = NDArray[np.float32]
 
@@ -53,9 +49,6 @@ PRINTED_MARKS = MARKS - {"-"}
 BULLETS = frozenset("•◦·–—")
 """Signs for which Markdown has marks of its own: these read them."""
 
-LIKELY_BLANK = 0.8
-"""The logit of a blank from which on one is drafted: the trunk is often a little for one where there is none."""
-
 ALIKE, ASIDE = -2.0, 0.5
 """Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
 
@@ -64,46 +57,25 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self,
-        letters: Letters,
-        space: Tensor,
-        ruled: Tensor,
-        spelling: NDArray[np.int64],
-        unprinted: frozenset[int],
-        tags: frozenset[int],
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int]
     ) -> None:
         """Begin to read a page.
 
         Args:
-            letters: of one page (batch 1).
-            space: the logit of a blank before each, (1, letters).
-            ruled: where a line is drawn across, (1, rows of cells, half cells).
+            page: its letters.
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: the table tags.
         """
-        self.spelling, self.unprinted, self.tags = spelling, unprinted, tags
-        num = int((letters.row[0] >= 0).sum())
-        row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
-        order = reading_order(line, half, ruled[0].cpu().numpy())
-        self.row, self.cell = row[order], half[order] // 2
-        self.next_cell = begins_cell(line[order], half[order])
-        self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)
-        scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
-        self.scores = spelled(scores).numpy()
-        self.least = self.scores.min()
-        self.own = bool(self.least < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
-        self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
-        halves = second_halves(self.line[:num], self.scores[:num, :NOTHING].argmax(-1))
-        self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
-        self.spaces[self.divided] = 0
+        self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
         self.last: int | None = None  # token
         self.last_tag: int | None = None
+        self.last_letter: int | None = None  # of the cell, where it is one of a table
         self.wording: Wording
-        self.read = np.zeros(num, bool)
+        self.read = np.zeros(len(page), bool)
         self.onward = self.refusals = 0
         self.idle = 0.0
-        self.at = num  # a letter, or behind the last one
+        self.at = len(page)  # a letter, or behind the last one
         self.place = (-1, -1)  # row and cell
 
     def along(self, draft: Draft, row: Floats, cell: Floats) -> list["Pointer"]:
@@ -133,7 +105,7 @@ class Pointer(Reading):
         """Go to the likeliest place of the next token, by log probabilities of rows and cells."""
         letter = self._likeliest(row, cell)
         self.at = len(self.read) if letter is None else letter
-        self.place = (int(row.argmax()), int(cell.argmax())) if letter is None else self.place_of(letter)
+        self.place = (int(row.argmax()), int(cell.argmax())) if letter is None else self.page.place_of(letter)
 
     def _likeliest(self, row: Floats, cell: Floats) -> int | None:
         """The letter that is read next; None: something that is not printed, or nowhere near a letter."""
@@ -145,10 +117,10 @@ class Pointer(Reading):
         going_on = 0 < self.onward < num
         bonus = self._onward_bonus() if going_on else 0.0
         if going_on and not self.read[self.onward]:
-            liking = row[self.row[self.onward]] + cell[self.cell[self.onward]] + bonus
+            liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
             if liking > max(row.max() + cell.max(), LOST):
                 return self.onward  # no other letter can be likelier
-        likely = row[self.row] + cell[self.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
+        likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
         if going_on:
             likely[self.onward] += bonus
         best = int(likely.argmax())
@@ -156,13 +128,13 @@ class Pointer(Reading):
             return None
         if self.read[best] and going_on and not self.read[self.onward]:
             best = self.onward  # a head that is too sure of the last place would stay there for ever
-        beside = abs(best - self.onward) <= SNAP and self.line[best] == self.line[self.onward]
+        beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
         return self.onward if beside and not self.read[self.onward] else best
 
     def _onward_bonus(self) -> float:
-        if self.spaces[self.onward] < -BLANK:
+        if self.page.spaces[self.onward] < -BLANK:
             return WITHIN
-        return ACROSS if self.next_cell[self.onward] else ONWARD
+        return ACROSS if self.page.next_cell[self.onward] else ONWARD
 
     def _left_out(self) -> NDArray[np.int64]:
         """How many unread letters lie between the last token and each letter that comes later."""
@@ -170,10 +142,6 @@ class Pointer(Reading):
         before = unread[self.onward - 1] if self.onward else 0
         left_out: NDArray[np.int64] = np.clip(unread - before - 1, 0, MOST_LEFT_OUT)
         return left_out
-
-    def place_of(self, letter: int) -> tuple[int, int]:
-        """Row and cell of a letter."""
-        return int(self.row[letter]), int(self.cell[letter])
 
     def largest_unread(self) -> tuple[int, float]:
         """Number of the first letter of the largest stretch that was mostly not read, and how many letters were not.
@@ -191,7 +159,7 @@ class Pointer(Reading):
         first, num_letters = self.largest_unread()
         refused = num_letters >= MIN_LEFT and self.refusals < MAX_REFUSALS
         if refused:
-            self.at, self.place, self.refusals = first, self.place_of(first), self.refusals + 1
+            self.at, self.place, self.refusals = first, self.page.place_of(first), self.refusals + 1
         return refused
 
     def warnings(self) -> tuple[str, ...]:
@@ -199,44 +167,14 @@ class Pointer(Reading):
             return ()
         return (f"About {1 - self.read.mean():.0%} of the letters on the page were not written.",)
 
-    @property
-    def print(self) -> Print:
-        """What is written if nothing but the letters is."""
-        num = len(self.read)
-        line, divided = self.line[:num], self.divided[:num]
-        begins_line = np.diff(line, prepend=-1) != 0
-        characters = "".join(CHARACTERS[c - 1] for c in self.scores[:num, 1:NOTHING].argmax(-1) + 1)
-        begins_word = (begins_line | self.next_cell | (self.spaces[:num] > LIKELY_BLANK)) & ~divided
-        return Print(characters, begins_word, self.next_cell, begins_line, np.append(divided, False)[1:])
-
     def window(self) -> Tensor:
-        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`.
-
-        A word divided at the end of the line goes on in the next one.
-        """
-        path = self._path(self.at, MAX_LETTERS)
-        window = self.scores[path]
-        ended = (self.line[path[1:]] != self.line[path[:-1]]) & ~self.divided[path[1:]]
-        ended = np.cumsum(ended | (self.spaces[path[1:]] > BLANK)) > 0
-        window[1:][ended], window[1:][ended, NOTHING] = self.least, 0
-        return torch.from_numpy(window)
-
-    def _path(self, start: int, num_letters: int) -> NDArray[np.int64]:
-        """The numbers of so many letters from `start` on, without hyphens that divide a word."""
-        path = [start]
-        while len(path) < num_letters:
-            path.append(self._after(path[-1]))
-        return np.array(path)
-
-    def _after(self, letter: int) -> int:
-        """The number of the letter after this one in its word or line; behind the last one there is one more."""
-        following = letter + 2 if self.divided[min(letter + 2, len(self.divided) - 1)] else letter + 1
-        return min(following, len(self.read))
+        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1)."""
+        return self.page.window(self.at)
 
     @property
     def char(self) -> str:
         """The letter that is printed here."""
-        return CHARACTERS[int(self.scores[self.at, 1:NOTHING].argmax())]
+        return self.page.char(self.at)
 
     @property
     def at_mark(self) -> bool:
@@ -246,12 +184,19 @@ class Pointer(Reading):
     @property
     def space(self) -> float:
         """The logit of a blank before this letter, 0 nowhere."""
-        return float(self.spaces[self.at])
+        return float(self.page.spaces[self.at])
 
     @property
     def must_read(self) -> bool:
         """Whether it has lost its way, and the next token has to be one that is printed further on."""
         return self.idle >= PATIENCE and not self.read[self.onward :].all()
+
+    @property
+    def crosses_a_line(self) -> bool:
+        """Whether a line is drawn between the last letter and this one: in a table, they are in two cells."""
+        if self.last_letter is None or self.at >= len(self.read):
+            return False
+        return self.page.is_line_between(self.last_letter, self.at)
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
@@ -259,15 +204,16 @@ class Pointer(Reading):
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
-            self.last_tag = token
+            self.last_tag, self.last_letter = token, None
         if nowhere:
             return
         path = self._path_of(token)
         if path is not None:
-            self.onward = self._after(int(path[-1]))
+            self.onward = self.page.after(int(path[-1]))
             path = path[path < len(self.read)]
             self.idle = self.idle + 1 if self.read[path].all() else 0
-            self.read[path] = self.read[path[self.divided[path]] - 1] = True
+            self.read[path] = self.read[path[self.page.divided[path]] - 1] = True
+            self.last_letter = int(path[-1])
         elif not unprinted or self.char in BULLETS:
             self.read[self.at], self.onward = True, self.at + 1
 
@@ -277,7 +223,7 @@ class Pointer(Reading):
             return self.at
         path = self._path_of(token)
         if path is not None:
-            return self._after(int(path[-1]))
+            return self.page.after(int(path[-1]))
         return self.at + (token not in self.unprinted or self.char in BULLETS)
 
     def _path_of(self, token: int) -> NDArray[np.int64] | None:
@@ -290,8 +236,8 @@ class Pointer(Reading):
         for shift in (0, 1, -1, 2):
             start = self.at + shift
             if 0 <= start <= len(self.read) - len(classes):
-                path = self._path(start, len(classes))
-                alike = float(self.scores[path, classes].mean())
+                path = self.page.path(start, len(classes))
+                alike = float(self.page.scores[path, classes].mean())
                 again = self.read[path[path < len(self.read)]].all()
                 liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
                 if alike > ALIKE and liking > most:

@@ -181,11 +181,13 @@ def strokes(pixels: Tensor) -> Tensor:
     return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
 
 
-def ruled(pixels: Tensor) -> Tensor:
-    """Where a line is drawn across, (batch, height / 8, width / 4): dark strokes of 33 pixels and more."""
+def drawn_lines(pixels: Tensor) -> Tensor:
+    """Where lines are drawn, across and down: (batch, 2, height / 8, width / 4), dark strokes of 33 pixels and more."""
     dark = (pixels > DARK).to(pixels.dtype)
-    least = _least(F.pad(dark, (LONG - 1, LONG - 1, 0, 0)), LONG, -1)
-    return F.max_pool2d(-_least(-least, LONG, -1), (CELL, HALF))[:, 0] > 0
+    found = []
+    for dim, margin in ((-1, (LONG - 1, LONG - 1, 0, 0)), (-2, (0, 0, LONG - 1, LONG - 1))):
+        found.append(-_least(-_least(F.pad(dark, margin), LONG, dim), LONG, dim))
+    return F.max_pool2d(torch.cat(found, 1), (CELL, HALF)) > 0
 
 
 def _least(values: Tensor, size: int, dim: int) -> Tensor:

@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from fastocr_cli.models.pocket.cells import CHARACTERS
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float32]
+
 MOST = 6
 """Tokens of a draft."""
+
+LIKELY_BLANK = 0.8
+"""The logit of a blank from which on one is drafted: the trunk is often a little for one where there is none."""
 
 APART, ONWARD = 0, 1
 """Two ways to cut a word into tokens: after a blank that was written already, and with the blank before it."""
@@ -22,12 +31,21 @@ class Print:
     """Letters in reading order."""
 
     characters: str
-    begins_word: NDArray[np.bool_]
+    begins_word: Bools
     """A blank or a new line comes before the letter."""
-    begins_cell: NDArray[np.bool_]
-    begins_line: NDArray[np.bool_]
-    is_dropped: NDArray[np.bool_]
+    begins_cell: Bools
+    begins_line: Bools
+    is_dropped: Bools
     """Hyphens that divide a word at the end of a line: they are not written."""
+
+    @classmethod
+    def of(cls, classes: Ints, line: Ints, begins_cell: Bools, space: Floats, divided: Bools) -> "Print":
+        """Of each letter its class (`cells`), the first row of its line, whether a cell of a table begins, the logit of
+        a blank before it, and whether it goes on with the word of the line before."""
+        begins_line = np.diff(line, prepend=-1) != 0
+        begins_word = (begins_line | begins_cell | (space > LIKELY_BLANK)) & ~divided
+        characters = "".join(CHARACTERS[index - 1] for index in classes)
+        return cls(characters, begins_word, begins_cell, begins_line, np.append(divided, False)[1:])
 
 
 class Wording:
