@@ -71,3 +71,15 @@ def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch:
             writable = pocket.scores(hidden, [pointer])[0] > NEVER
             assert set(writable.nonzero()[:, 0].tolist()) <= set(tags.values()) or not parted
             assert bool(writable[pocket.tokenizer.token_to_id("a")]) != parted
+
+
+def test_no_line_ends_within_a_display_formula(pocket: Model) -> None:
+    page = PageImage(Image.new("RGB", (240, 160), "white"))
+    with torch.inference_mode():
+        pointer = pocket.begin(pocket.encode(page))
+        for in_formula in (False, True):
+            pointer.formula = 0 if in_formula else None
+            scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])[0]
+            for text in ("\n", "<table><tr><td>"):
+                assert (scores[pocket.tokenizer.encode(text).ids[0]] == NEVER) == in_formula
+            assert scores[pocket.tokenizer.token_to_id("$$")] > NEVER

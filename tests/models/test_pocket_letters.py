@@ -12,7 +12,7 @@ from torch import Tensor
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.columns import Drawn
 from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
-from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.pointer import AMONG, MAX_FORMULA, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
     LEAST_TOKEN,
@@ -41,6 +41,7 @@ def spelling(vocabulary: Spelling) -> Tensor:
     return vocabulary.letters
 
 
+DISPLAY = 2121  # $$
 LINES = ["the cat sat", "on the mat"]
 
 
@@ -71,7 +72,7 @@ def begun(
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
     drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
-    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags)
+    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags, DISPLAY)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -529,3 +530,21 @@ def test_lines_are_between_what_they_part(before: tuple[int, int], here: tuple[i
     drawn = Drawn(np.zeros((20, 40), bool), np.zeros((20, 40), bool))
     drawn.across[6, 2:12] = drawn.down[1:10, 12] = True
     assert drawn.between(before, here) == parted
+
+
+def test_a_display_formula_is_open_from_its_dollars_to_the_next_ones(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    assert tokenizer.token_to_id("$$") == DISPLAY
+    pointer = pointer_on(["a = b", "$$ is", "a shell"], spelling)
+    at(pointer, 1, 1)
+    for token, is_open in ((DISPLAY, True), (tokenizer.token_to_id("a"), True), (DISPLAY, False)):
+        pointer.wrote(token)
+        assert pointer.in_display == is_open
+    at(pointer, 3, 1)
+    assert pointer.at_mark
+    pointer.wrote(DISPLAY)
+    assert not pointer.in_display  # these are printed
+    at(pointer, 1, 1)
+    pointer.wrote(DISPLAY)
+    for _ in range(MAX_FORMULA):
+        pointer.wrote(tokenizer.token_to_id("Ġ"))
+    assert not pointer.in_display  # nothing is that long

@@ -65,6 +65,9 @@ class Model(VisionModel):
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
         self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
         self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
+        self.display = tokenizer.get_vocab().get("$$", -1)
+        ends = {i for i in tokenizer.get_vocab().values() if "\n" in tokenizer.decode([i])}
+        self.line_ends = torch.tensor(sorted(ends | self.tags | self.stop_token_ids))
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
         self.free_token_ids = self.tags | repeatable(tokenizer)
@@ -107,7 +110,7 @@ class Model(VisionModel):
 
     def begin(self, prompt: Prompt) -> Pointer:
         page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
-        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags)
+        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags, self.display)
         pointer.wording = Wording(self.tokenizer, page.print)
         return pointer
 
@@ -159,6 +162,8 @@ class Model(VisionModel):
                 scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
             elif self.in_table(pointer.last_tag) and pointer.crosses_a_line:
                 scores[index, self.no_tags] = NEVER
+            elif pointer.in_display:
+                scores[index, self.line_ends] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER

@@ -40,6 +40,9 @@ MIN_LEFT, AMONG, MAX_REFUSALS = 80, 0.5, 8
 how much each letter counts against them that was read in between; and how often it is told so: a photograph may look
 like letters."""
 
+MAX_FORMULA = 120
+"""Tokens that a display formula has at most; what is longer was opened by mistake."""
+
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
 
@@ -57,7 +60,7 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int]
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int], display: int
     ) -> None:
         """Begin to read a page.
 
@@ -66,8 +69,11 @@ class Pointer(Reading):
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: the table tags.
+            display: the token that opens and closes a display formula.
         """
         self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
+        self.display = display
+        self.formula: int | None = None  # tokens of the display formula that is open
         self.last: int | None = None  # token
         self.last_tag: int | None = None
         self.last_letter: int | None = None  # of the cell, where it is one of a table
@@ -192,6 +198,11 @@ class Pointer(Reading):
         return self.idle >= PATIENCE and not self.read[self.onward :].all()
 
     @property
+    def in_display(self) -> bool:
+        """Whether a display formula is open, and not so long that it must be none."""
+        return self.formula is not None and self.formula < MAX_FORMULA
+
+    @property
     def crosses_a_line(self) -> bool:
         """Whether a line is drawn between the last letter and this one: in a table, they are in two cells."""
         if self.last_letter is None or self.at >= len(self.read):
@@ -201,6 +212,10 @@ class Pointer(Reading):
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
+        if token == self.display and not self.at_mark:
+            self.formula = 0 if self.formula is None else None
+        elif self.formula is not None:
+            self.formula += 1
         nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
