@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Generic, Self
 
 import torch
@@ -76,7 +77,7 @@ class Decoder(Generic[Key]):
             while True:
                 while len(self.rows) < self.num_rows and (job := self._next(jobs)):
                     if failed := self._begin(job):
-                        yield better(job.before, failed)
+                        yield better(failed)
                 if not self.rows:
                     return
                 try:
@@ -93,10 +94,9 @@ class Decoder(Generic[Key]):
             written = self._end(index)
             job = written.job
             if job.attempt < MAX_ATTEMPTS and written.worth_a_dense_try:
-                job.attempt, job.before = job.attempt + 1, written
-                self.again.append(job)
+                self.again.append(replace(job, before=written))
             else:
-                yield better(job.before, written)
+                yield better(written)
 
     def _begin(self, job: Job[Key]) -> Written[Key] | None:
         """Prefill a page; answer with it where it cannot be read at all."""

@@ -1,7 +1,7 @@
 """The pages of a decoding batch: what is asked, what is being written, what was written."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from fastocr_cli.decoding.guard import LoopGuard
@@ -17,9 +17,12 @@ class Job(Generic[Key]):
     key: Key
     prompt: Prompt
     max_new_tokens: int
-    attempt: int = 1
     before: "Written[Key] | None" = None
-    """What the first attempt gave."""
+    """What the first attempt gave, where this is the second."""
+
+    @property
+    def attempt(self) -> int:
+        return 1 if self.before is None else self.before.job.attempt + 1
 
 
 @dataclass
@@ -45,9 +48,12 @@ class Written(Generic[Key]):
         return self.finish_reason == "loop" or (self.finish_reason == "stop" and pruned and bool(self.warnings))
 
 
-def better(first: Written[Key] | None, second: Written[Key]) -> Written[Key]:
-    """The second attempt, unless only the first came to its end."""
-    return first if first and first.finish_reason == "stop" and second.finish_reason != "stop" else second
+def better(written: Written[Key]) -> Written[Key]:
+    """This attempt, unless only the one before it came to its end."""
+    before = written.job.before
+    if before is not None and before.finish_reason == "stop" and written.finish_reason != "stop":
+        return replace(before, job=written.job)
+    return written
 
 
 @dataclass
