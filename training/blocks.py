@@ -20,6 +20,8 @@ class Block:
 
     source: str
     segments: list[Segment]
+    wide: bool = False
+    """Across all columns."""
 
     def area(self) -> int:
         """Roughly how many characters of room it takes."""
@@ -30,6 +32,8 @@ class Block:
 class Document:
     source: str
     blocks: list[Block]
+    columns: tuple[tuple[float, float], ...] = ()
+    """Left and right edge of each, in points; print that leaves them spoils a page. None: anything goes."""
 
 
 def text(value: str) -> Segment:

@@ -25,22 +25,31 @@ class Writer:
         usual, large_print = (8.5, 11.5 if large else 12.5), (11.5, 17)
         size = self.rng.uniform(*self.rng.choices([usual, (6.5, 8.5), large_print], [0.8, 0.1, 0.1])[0])
         text_columns = 2 if large and self.rng.random() < 0.5 else 1
-        head = self._page_setup(width, height, text_columns, large, size) + self._text_setup(size)
+        setup, columns = self._page_setup(width, height, text_columns, large, size)
+        head = setup + self._text_setup(size)
         room = width * height * num_pages / (size * size * 0.72)  # in characters
         blocks = [self._front(width, height)] if text_columns == 2 and self.rng.random() < 0.4 else []
         while room > 0:
             blocks.append(self.block(width / text_columns, height))
             room -= blocks[-1].area()
         body = "\n\n".join(block.source for block in blocks)
-        return Document("\n".join(head) + "\n\n" + body + "\n", blocks)
+        return Document("\n".join(head) + "\n\n" + body + "\n", blocks, columns)
 
-    def _page_setup(self, width: float, height: float, text_columns: int, large: bool, size: float) -> list[str]:
+    def _page_setup(
+        self, width: float, height: float, text_columns: int, large: bool, size: float
+    ) -> tuple[list[str], tuple[tuple[float, float], ...]]:
+        """Typst's lines, and the edges of the columns."""
         rng = self.rng
         sides = {"left": 0.14, "right": 0.14, "top": 0.12, "bottom": 0.1}
         reach = {"left": width, "right": width, "top": height, "bottom": height}
-        margin = ", ".join(f"{k}: {rng.uniform(3, min(75, reach[k] * v)):.1f}pt" for k, v in sides.items())
+        margins = {k: rng.uniform(3, min(75, reach[k] * v)) for k, v in sides.items()}
+        margin = ", ".join(f"{k}: {v:.1f}pt" for k, v in margins.items())
         head = [f"#set page(width: {width:.2f}pt, height: {height:.2f}pt, margin: ({margin}), columns: {text_columns})"]
-        head.append(f"#set columns(gutter: {rng.uniform(7, 26):.1f}pt)")
+        gutter = rng.uniform(7, 26)
+        head.append(f"#set columns(gutter: {gutter:.1f}pt)")
+        step = (width - margins["left"] - margins["right"] + gutter) / text_columns
+        lefts = [margins["left"] + number * step for number in range(text_columns)]
+        columns = tuple((left, left + step - gutter) for left in lefts)
         small = size * rng.uniform(0.75, 1)
         if large and rng.random() < 0.5:
             rule = " #line(length: 100%, stroke: 0.4pt)" if rng.random() < 0.3 else ""
@@ -48,7 +57,7 @@ class Writer:
         if large and rng.random() < 0.6:
             head.append(f"#set page(footer: [#set text(size: {small:.1f}pt); {self._running(0.5)}])")
         head.append(f"#counter(page).update({rng.randint(1, 400)})")
-        return head
+        return head, columns
 
     def _running(self, share_of_titles: float = 1.0) -> str:
         """A running head or foot, which no reader writes down: a title, the page's number, or both."""
@@ -94,7 +103,7 @@ class Writer:
         inner = "\n\n".join(block.source for block in blocks)
         clear = f"clearance: {self.rng.uniform(6, 24):.1f}pt"
         source = f'#place(top, scope: "parent", float: true, {clear}, block(width: 100%)[{inner}])'
-        return Block(source, segments)
+        return Block(source, segments, wide=True)
 
     def block(self, width: float, height: float) -> Block:
         """One block; `width` of the text column and `height` of the page in points decide what fits."""

@@ -123,6 +123,14 @@ def page_of_each(target: Target, where: NDArray[np.int64], page: NDArray[np.int6
     return result
 
 
+def leaves_columns(x: NDArray[np.float32], columns: tuple[tuple[float, float], ...]) -> bool:
+    """Whether characters at these centres in pixels, nan for none, are beside the columns: a word was too long."""
+    inside = np.isnan(x)
+    for left, right in columns:
+        inside |= (x >= SCALE * left) & (x <= SCALE * right)
+    return bool(columns) and not inside.all()
+
+
 def overprinted(page: Any) -> bool:
     """Whether lines of print run through each other: a word too long for its column, a page nobody could read."""
     bands = np.array([
@@ -163,6 +171,7 @@ def numbered_pages(pdf: Any, document: Document, num_columns: int, num_rows: int
         return
     where = align(target, ink.text)
     page_of = page_of_each(target, where, ink.page)
+    wide = np.array([block.wide for block in document.blocks])
     for number in range(len(pdf) - 1):
         span = np.flatnonzero(page_of == number)
         if not len(span) or len(span) != span[-1] - span[0] + 1:
@@ -180,7 +189,8 @@ def numbered_pages(pdf: Any, document: Document, num_columns: int, num_rows: int
         own = np.flatnonzero(ink.page == number)
         if (ink.centre[own] > [num_columns * TOKEN_WIDTH, num_rows * TOKEN_HEIGHT]).any():
             continue  # a table that is too long for the page
-        if overprinted(pdf[number]):
+        narrow = ~wide[target.block[start : start + len(text)]]
+        if overprinted(pdf[number]) or leaves_columns(centres[narrow, 0], document.columns):
             continue
         glyphs = "".join(ink.text[i] for i in own)
         yield number, Page(picture(pdf[number], num_columns, num_rows), text, centres, glyphs, ink.centre[own])

@@ -73,13 +73,16 @@ def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch:
             assert bool(writable[pocket.tokenizer.token_to_id("a")]) != parted
 
 
-def test_no_line_ends_within_a_display_formula(pocket: Model) -> None:
-    page = PageImage(Image.new("RGB", (240, 160), "white"))
+@pytest.mark.parametrize("text", ["\n", "</td><td>", "<|im_end|>"])
+def test_a_display_formula_is_closed_where_its_line_ends(
+    pocket: Model, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (token,) = pocket.tokenizer.encode(text).ids
+    likely = 5 * torch.nn.functional.one_hot(torch.tensor([token]), pocket.network.config.vocab_size).float()
+    monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: likely.clone())
     with torch.inference_mode():
-        pointer = pocket.begin(pocket.encode(page))
-        for in_formula in (False, True):
-            pointer.formula = 0 if in_formula else None
-            scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])[0]
-            for text in ("\n", "<table><tr><td>"):
-                assert (scores[pocket.tokenizer.encode(text).ids[0]] == NEVER) == in_formula
-            assert scores[pocket.tokenizer.token_to_id("$$")] > NEVER
+        pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
+        for formula, expected in ((None, token), (3, pocket.tokenizer.token_to_id("$$"))):
+            pointer.formula = formula
+            scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])
+            assert scores.argmax() == expected

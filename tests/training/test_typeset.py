@@ -1,6 +1,7 @@
 """What a page says about itself agrees with its ink."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from training.degrade import turned
 from training.document import Writer
 from training.formulas import printed_places
 from training.page import Page, cells, halves
-from training.typeset import align, compile_pdf, flatten, numbered_pages, typeset
+from training.typeset import SCALE, align, compile_pdf, flatten, leaves_columns, numbered_pages, typeset
 
 
 def some_pages(data: Path, seed: int, shape: tuple[int, int] = (48, 24)) -> list[Page]:
@@ -68,6 +69,21 @@ def test_a_page_whose_columns_run_into_each_other_is_no_page(heading: str, reada
     document = Document(source, blocks)
     numbers = [number for number, _ in numbered_pages(compile_pdf(document), document, 32, 36)]
     assert (0 in numbers) == readable
+
+
+def test_a_page_whose_words_leave_their_column_is_no_page(data: Path) -> None:
+    rng = random.Random(7)
+    writer, shape = Writer(Content(data, rng), rng), (43, 83)
+    document = next(d for _ in range(40) if len((d := writer.document(*shape, num_pages=2)).columns) == 2)
+    (left, right), (second, _) = document.columns
+    assert 0 < left < right < second
+    for x, leaves in ((right - 1, False), (right + 3, True), (second + 2, False), (left - 3, True), (np.nan, False)):
+        assert leaves_columns(np.array([left + 5, x], np.float32) * SCALE, document.columns) == leaves
+    assert not leaves_columns(np.array([1.0], np.float32), ())  # nobody said where columns are
+    pages = list(typeset(document, *shape))
+    outside = replace(document, columns=((0.0, 1.0),))
+    assert pages
+    assert not list(typeset(outside, *shape))
 
 
 @pytest.mark.parametrize("seed", range(6))

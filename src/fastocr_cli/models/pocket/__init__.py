@@ -67,7 +67,7 @@ class Model(VisionModel):
         self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
         self.display = tokenizer.get_vocab().get("$$", -1)
         ends = {i for i in tokenizer.get_vocab().values() if "\n" in tokenizer.decode([i])}
-        self.line_ends = torch.tensor(sorted(ends | self.tags | self.stop_token_ids))
+        self.line_ends = ends | self.tags | self.stop_token_ids
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
         self.free_token_ids = self.tags | repeatable(tokenizer)
@@ -162,11 +162,11 @@ class Model(VisionModel):
                 scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
             elif self.in_table(pointer.last_tag) and pointer.crosses_a_line:
                 scores[index, self.no_tags] = NEVER
-            elif pointer.in_display:
-                scores[index, self.line_ends] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
+            elif token in self.line_ends and pointer.in_display:
+                scores[index, self.display] = scores[index, token] + 1  # a formula ends before its line does
         return scores
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
