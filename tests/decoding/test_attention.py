@@ -113,6 +113,7 @@ def test_padding_of_a_row_looks_at_nothing() -> None:
         cache.update(keys, values, 0)
     _, on_visual = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
     mass = on_visual.unflatten(1, (HEADS, 3)).sum((1, 3))
+    assert (on_visual.sum((1, 2)) < HEADS).all()  # a mean of its tokens
     assert ((mass > 0) == torch.tensor([[True, False, False], [True, True, True], [True, True, False]])).all()
 
 

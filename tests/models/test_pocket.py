@@ -29,6 +29,7 @@ def test_row_weights_and_profile_are_of_one_training_step() -> None:
     profile = focal.load(row.key)
     assert profile is not None
     assert len(profile.image_share) == config["num_hidden_layers"]
+    assert all(0 < share < 1 for share in profile.image_share)
 
 
 def test_marks_of_a_conversation_are_never_written(pocket: Model) -> None:

@@ -32,8 +32,8 @@ class KeyValues(Protocol):
             query: (rows, heads, new, head_dim); one row where `row` is given.
 
         Returns:
-            output like the query, and the attention on visual tokens (rows, heads * new, visual) after softmax, 0 where
-            a row is padded.
+            output like the query, and the attention on visual tokens (rows, heads * new, visual) after softmax, over the
+            number of new tokens of the row, 0 where it is padded.
         """
 
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:
@@ -85,8 +85,8 @@ class SlotKeyValues:
         output, on_visual = _attend(
             query, scaling, (visual.keys[rows, :, :width], visual.values[rows, :, :width], bias), self._text(rows)
         )
-        if cache.is_new is not None:
-            on_visual = on_visual * cache.is_new[rows, None, :, None]
+        if cache.new_share is not None:
+            on_visual = on_visual * cache.new_share[rows, None, :, None]
         return output, on_visual.flatten(1, 2)
 
     def attend_fixation(self, query: Tensor, scaling: float, fixation: Fixation) -> Tensor:

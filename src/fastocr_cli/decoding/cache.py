@@ -108,8 +108,8 @@ class SlotCache(Cache):
     """(rows, new): where the tokens of this step go."""
     text_bias: Tensor
     """(rows, new, text): 0 at what each new token may see, itself included, -inf after."""
-    is_new: Tensor | None
-    """bool (rows, new): False at padding; None: every row reads as many new tokens."""
+    new_share: Tensor | None
+    """(rows, new): each new token's share of its row's, 0 at padding; None: every row reads one."""
     visual_bias: Tensor | None
     """The same for visual places; None: all rows hold as many."""
 
@@ -167,8 +167,8 @@ class SlotCache(Cache):
         self.new_places = self.text_length[:, None] + number
         hidden = torch.arange(self.num_text, device=self.device) > self.new_places[..., None]
         self.text_bias = torch.zeros(hidden.shape, device=self.device).masked_fill_(hidden, float("-inf"))
-        even = min(num_new) == width
-        self.is_new = None if even else number < torch.tensor(num_new, device=self.device)[:, None]
+        counts = torch.tensor(num_new, device=self.device)[:, None]
+        self.new_share = None if width == 1 else (number < counts) / counts
         yield
 
     def keep(self, num_kept: list[int]) -> None:

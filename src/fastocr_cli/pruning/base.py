@@ -113,8 +113,8 @@ class Gaze:
 
         Args:
             rows: their numbers, ascending.
-            mass: float32 (len(rows), visual): attention of the new token after softmax, summed over heads; 0 at
-                padding.
+            mass: float32 (len(rows), visual): attention of the new token after softmax, summed over heads; the mean of
+                the new ones where there are several; 0 at padding.
         """
 
     def advance(self) -> None:
