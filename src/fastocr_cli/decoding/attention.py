@@ -32,7 +32,7 @@ class KeyValues(Protocol):
             query: (rows, heads, new, head_dim); one row where `row` is given.
 
         Returns:
-            output like the query, and the attention on visual tokens (rows, heads * new, visual) after softmax, divided by
+            output like the query, and the attention on visual tokens (rows, heads * new, visual) after softmax, over
             the number of new tokens of the row, 0 where it is padded.
         """
 
