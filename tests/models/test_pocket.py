@@ -10,7 +10,7 @@ from PIL import Image
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.models import CHECKPOINTS
-from fastocr_cli.models.pocket import NEVER, Model
+from fastocr_cli.models.pocket import NEVER, Model, without_page_number
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
@@ -87,3 +87,23 @@ def test_a_display_formula_is_closed_where_its_line_ends(
             pointer.formula = formula
             scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])
             assert scores.argmax() == expected
+
+
+def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pointer, "at_first_cell", True)
+    opening, cell, row = (pocket.tokenizer.token_to_id(t) for t in ("<table><tr><td>", "<td>", "</td></tr><tr><td>"))
+    with torch.inference_mode():
+        pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
+        for last, full in ((opening, True), (row, True), (cell, False), (None, False)):
+            pointer.last = last
+            scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])[0]
+            assert bool((scores[list(pocket.tags)] == NEVER).all()) == full
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("a\n\n$$ 12$$", "a"), ("$$ Page 3 $$\n\na", "a"), ("a\n\n$$ 2 n $$", "a\n\n$$ 2 n $$"),
+     ("a\n\n$$ 1 $$\n\nb", "a\n\n$$ 1 $$\n\nb"), ("# 7", "# 7")],
+)  # fmt: skip
+def test_a_page_number_is_no_formula(text: str, kept: str) -> None:
+    assert without_page_number(text).strip() == kept

@@ -548,3 +548,15 @@ def test_a_display_formula_is_open_from_its_dollars_to_the_next_ones(tokenizer: 
     for _ in range(MAX_FORMULA):
         pointer.wrote(tokenizer.token_to_id("Ġ"))
     assert not pointer.in_display  # nothing is that long
+
+
+def test_the_first_cell_of_a_ruled_row_is_known() -> None:
+    drawn = Drawn(np.zeros((30, 60), bool), np.zeros((30, 60), bool))
+    drawn.across[[4, 10, 16], 10:51] = True
+    drawn.down[4:17, [10, 24, 38, 50]] = True
+    assert [drawn.is_first_cell(6, half) for half in (12, 22, 26, 40)] == [True, True, False, False]
+    assert drawn.is_first_cell(12, 14)
+    assert not drawn.is_first_cell(25, 14)  # below the table, the line is its lower edge: no line goes down
+    assert not drawn.is_first_cell(2, 14)
+    drawn.down[:] = False
+    assert not drawn.is_first_cell(6, 12)  # lines across alone part no cells

@@ -4,6 +4,7 @@ Made for FastOCR: a Qwen2.5-VL text decoder under a small convolutional encoder,
 """
 
 import json
+import re
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from itertools import islice
@@ -68,6 +69,7 @@ class Model(VisionModel):
         self.display = tokenizer.get_vocab().get("$$", -1)
         ends = {i for i in tokenizer.get_vocab().values() if "\n" in tokenizer.decode([i])}
         self.line_ends = ends | self.tags | self.stop_token_ids
+        self.row_tags = {i for token, i in tokenizer.get_vocab().items() if token.endswith("<tr><td>")}
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
         self.free_token_ids = self.tags | repeatable(tokenizer)
@@ -162,6 +164,8 @@ class Model(VisionModel):
                 scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
             elif self.in_table(pointer.last_tag) and pointer.crosses_a_line:
                 scores[index, self.no_tags] = NEVER
+            elif pointer.last in self.row_tags and pointer.at_first_cell:
+                scores[index, ~self.no_tags] = NEVER  # it is not empty
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
@@ -198,7 +202,7 @@ class Model(VisionModel):
         return text
 
     def parse(self, text: str, page: PageImage) -> Reply:
-        return plain.parse(text, *page.image.size)
+        return plain.parse(without_page_number(text), *page.image.size)
 
     def embed(self, ids: Tensor) -> Tensor:
         return self.network.embed(ids)
@@ -213,6 +217,12 @@ def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
     height, width = grey.shape
     padded = F.pad(255 - grey, (0, -width % token_width, 0, -height % token_height))
     return padded[None, None] / 255
+
+
+def without_page_number(text: str) -> str:
+    """A page's text without a number that was taken for a formula, first or last on the page."""
+    number = r"\$\$ *(?:[Pp]age +)?\d+ *\$\$"
+    return re.sub(rf"\A\s*{number}\s*\n|\n\s*{number}\s*\Z", "", text)
 
 
 def repeatable(tokenizer: Tokenizer) -> frozenset[int]:

@@ -20,6 +20,9 @@ MIN_WHITE = 3
 MAX_ROW, NEAR = 25, 6
 """Lines that a row of a ruled table seldom has, and how many rows of cells off the print a line still belongs to it."""
 
+MAX_HEIGHT = 12
+"""Rows of cells above a letter in which the line over its cell is looked for."""
+
 BETWEEN_CELLS = 8
 """Half cells of white in a line that no blank is as wide as: there cells of a table lie beside each other."""
 
@@ -43,6 +46,18 @@ class Drawn(NamedTuple):
         first, last = sorted((half_before, half))
         above = self.across[line_before + 1 : line + 1, half]
         return bool(above.any() or self.down[line, first + 1 : last].any())
+
+    def is_first_cell(self, line: int, half: int) -> bool:
+        """Whether a letter is in the leftmost cell of a row that is drawn with lines across above it and lines down."""
+        above = np.flatnonzero(self.across[max(0, line - MAX_HEIGHT) : line + 1, half][::-1])
+        if not len(above):
+            return False
+        row = self.across[line - int(above[0])]
+        breaks = np.flatnonzero(~row)
+        left = max([-1, *breaks[breaks < half]]) + 1
+        right = min([len(row), *breaks[breaks > half]])
+        inside = self.down[line, left + 2 : right]  # its left edge is no matter
+        return bool(inside.any() and not inside[: max(0, half - left - 2)].any())
 
 
 def reading_order(line: Ints, half: Ints, ruled: Bools) -> Ints:

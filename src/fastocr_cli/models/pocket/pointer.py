@@ -209,6 +209,11 @@ class Pointer(Reading):
             return False
         return self.page.is_line_between(self.last_letter, self.at)
 
+    @property
+    def at_first_cell(self) -> bool:
+        """Whether what is printed here is in the first cell of a row of a ruled table."""
+        return self.at < len(self.read) and self.page.is_first_cell(self.at)
+
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token

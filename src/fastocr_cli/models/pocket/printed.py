@@ -83,6 +83,10 @@ class Printed:
         """Whether a line is drawn between two letters."""
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))
 
+    def is_first_cell(self, letter: int) -> bool:
+        """Whether it is in the leftmost cell of a row of a ruled table."""
+        return self.drawn.is_first_cell(int(self.line[letter]), int(self.half[letter]))
+
     @property
     def print(self) -> Print:
         """What is written if nothing but the letters is."""
