@@ -109,17 +109,20 @@ class Reader:
             else:
                 yield prepared
 
-    def _render(self, ref: PageRef) -> PageImage:
+    def _render(self, ref: PageRef) -> tuple[PageImage, float]:
+        """A page's picture, and the seconds that it took."""
+        started = time.perf_counter()
         config, model = self.config, self.model
         resolution = replace(model.resolution, dpi=config.dpi, longest_side=None) if config.dpi else model.resolution
         characters = model.takes_characters and config.text_layer == "auto"
-        return render(ref, resolution, characters=characters, password=config.password)
+        page = render(ref, resolution, characters=characters, password=config.password)
+        return page, time.perf_counter() - started
 
     @torch.inference_mode()
-    def _prepare(self, ref: PageRef, rendered: Future[PageImage]) -> Job[Rendered] | PageResult:
+    def _prepare(self, ref: PageRef, rendered: Future[tuple[PageImage, float]]) -> Job[Rendered] | PageResult:
         """Encode a page; its result where there is nothing on it."""
-        started = time.perf_counter()
-        page = rendered.result()
+        page, render_s = rendered.result()
+        started = time.perf_counter() - render_s
         if is_blank(page.image):
             return PageResult(ref, warnings=page.warnings, finish_reason="blank")
         return self._job(Rendered(ref, page, 0), started)

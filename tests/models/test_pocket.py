@@ -10,7 +10,9 @@ from PIL import Image
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.models import CHECKPOINTS
+from fastocr_cli.models.base import Draft
 from fastocr_cli.models.pocket import NEVER, Model, without_page_number
+from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
@@ -107,3 +109,18 @@ def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: 
 )  # fmt: skip
 def test_a_page_number_is_no_formula(text: str, kept: str) -> None:
     assert without_page_number(text).strip() == kept
+
+
+def test_a_draft_goes_no_further_than_an_end_that_was_refused(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample,) = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig(pages="1"))
+    assert isinstance(sample, PageRef)
+    stop = torch.nn.functional.one_hot(torch.tensor([2]), pocket.network.config.vocab_size) * 50.0
+    monkeypatch.setattr(pocket.network, "next_tokens", lambda hidden, *_: stop.expand(len(hidden), -1).clone())
+    monkeypatch.setattr(Pointer, "look", lambda *_: None)
+    with torch.inference_mode():
+        pointer = pocket.begin(pocket.encode(render(sample, pocket.resolution, characters=True)))
+        pointer.at, pointer.place = 0, pointer.page.place_of(0)
+        draft = Draft([5, 6, 7], [place_at(k, *pointer.place) for k in range(3)])
+        (outlook,) = pocket.outlook(torch.zeros(1, 4, pocket.text_config.hidden_size), [1], [pointer], [draft])
+    assert len(outlook.likeliest) == len(outlook.places) == len(outlook.readings) == len(outlook.scores) == 1
+    assert outlook.readings[0].refusals == 1

@@ -528,7 +528,7 @@ def test_a_line_between_two_letters_parts_the_cells_of_a_table(tokenizer: Tokeni
 )  # fmt: skip
 def test_lines_are_between_what_they_part(before: tuple[int, int], here: tuple[int, int], parted: bool) -> None:
     drawn = Drawn(np.zeros((20, 40), bool), np.zeros((20, 40), bool))
-    drawn.across[6, 2:12] = drawn.down[1:10, 12] = True
+    drawn.across[6, 2:12] = drawn.down[1:10, 12] = True  # they meet
     assert drawn.between(before, here) == parted
 
 
@@ -560,3 +560,22 @@ def test_the_first_cell_of_a_ruled_row_is_known() -> None:
     assert not drawn.is_first_cell(2, 14)
     drawn.down[:] = False
     assert not drawn.is_first_cell(6, 12)  # lines across alone part no cells
+
+
+def test_an_underline_parts_nothing() -> None:
+    drawn = Drawn(np.zeros((20, 100), bool), np.zeros((20, 100), bool))
+    drawn.across[6, 10:30] = True
+    assert not drawn.between((2, 12), (8, 12))
+    drawn.down[2:12, 30] = True
+    assert drawn.between((2, 12), (8, 12))  # it ends at a line down: the border of a cell
+    drawn.down[:] = False
+    drawn.across[6, 10:60] = True
+    assert drawn.between((2, 12), (8, 12))  # it goes across the table
+
+
+def test_a_formula_may_begin_with_a_mark(tokenizer: Tokenizer, spelling: Tensor) -> None:
+    pointer = pointer_on(["|x| = 1"], spelling)
+    at(pointer, 1, 1)
+    assert pointer.at_mark
+    pointer.wrote(DISPLAY)
+    assert pointer.in_display

@@ -57,3 +57,15 @@ def test_a_failure_is_told_where_its_item_is_and_ends_nothing() -> None:
         else:
             seen.append(outcome.result())
     assert seen == [1, 0.5]
+
+
+def test_items_that_end_in_a_failure_cost_no_item_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise OSError("the folder is gone")
+
+    pairs = ahead(lambda n: n, items())
+    assert [next(pairs)[0], next(pairs)[0]] == [1, 2]
+    with pytest.raises(OSError, match="gone"):
+        next(pairs)

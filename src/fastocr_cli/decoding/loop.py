@@ -175,11 +175,12 @@ class Decoder(Generic[Key]):
         with self.cache.step(list(map(len, ids))):
             embeds = self.model.embed(self._padded(ids))
             hidden = self.model.hidden(embeds, self._padded(places).movedim(-1, 0), self.cache)
+        readings = [row.reading.copy() for row in self.rows]  # a step that runs out of memory is made again
+        for reading, token in zip(readings, tokens, strict=True):
+            reading.wrote(token)
+        outlooks = self.model.outlook(hidden, [row.count + 1 for row in self.rows], readings, drafts)
         self.gaze.advance()
-        for row, token in zip(self.rows, tokens, strict=True):
-            row.reading.wrote(token)
-        counts = [row.count + 1 for row in self.rows]
-        return self.model.outlook(hidden, counts, [row.reading for row in self.rows], drafts)
+        return outlooks
 
     def _padded(self, rows: list[list[Any]]) -> Tensor:
         """(rows, most of a row), the last one repeated."""

@@ -5,9 +5,10 @@ A family knows its prompt, its pixels and its positions. It knows nothing of pru
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -75,6 +76,10 @@ class Outlook:
 
 class Reading:
     """What a family remembers of one page while it is written; here nothing."""
+
+    def copy(self) -> Self:
+        """The same, to go on from by itself."""
+        return copy(self)
 
     def wrote(self, token: int) -> None:
         """Take note of a token that was written."""

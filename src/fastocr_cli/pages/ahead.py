@@ -15,13 +15,18 @@ def ahead(function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[
     One call at a time. An item is taken from `items` one turn early.
     """
     before: tuple[Item, Future[Value]] | None = None
-    for item in items:
-        if before is not None:
-            before[1].exception()  # waits
-        following = item, _begun(function, item)
+    try:
+        for item in items:
+            if before is not None:
+                before[1].exception()  # waits
+            following = item, _begun(function, item)
+            if before is not None:
+                yield before
+            before = following
+    except Exception:  # no more items come, but one is under way
         if before is not None:
             yield before
-        before = following
+        raise
     if before is not None:
         yield before
 

@@ -86,8 +86,8 @@ class Apart:
                 pass
 
     def forget(self) -> None:
-        """After a fork the process is the parent's."""
-        self._process = None
+        """After a fork the process is the parent's, and so is the lock that one of its threads may hold."""
+        self._process, self._lock = None, threading.RLock()
 
 
 class _Alarm:

@@ -141,11 +141,15 @@ class Model(VisionModel):
         rows, cells = (s.float().log_softmax(-1).cpu().numpy() for s in self.network.place_logits(hidden))
         pages = [cast(Pointer, r).along(*look) for r, *look in zip(readings, drafts, rows, cells, strict=True)]
         states = torch.cat([hidden[page, : len(pointers)] for page, pointers in enumerate(pages)])
+        refusals = [pointers[0].refusals for pointers in pages]
         scores = self.scores(states, [pointer for pointers in pages for pointer in pointers])
         likeliest, outlooks = iter(scores.argmax(-1).tolist()), []
-        for some, count, pointers in zip(scores.split(list(map(len, pages))), counts, pages, strict=True):
-            places = [place_at(count + number, *pointer.place) for number, pointer in enumerate(pointers)]
-            outlooks.append(Outlook(some, list(islice(likeliest, len(pointers))), places, [*pointers]))
+        for number, (some, pointers) in enumerate(zip(scores.split(list(map(len, pages))), pages, strict=True)):
+            places = [place_at(counts[number] + k, *pointer.place) for k, pointer in enumerate(pointers)]
+            refused = (k for k, pointer in enumerate(pointers) if pointer.refusals > refusals[number])
+            known = next(refused, len(pointers)) + 1  # those after it know nothing of the refusal
+            tokens = list(islice(likeliest, len(pointers)))
+            outlooks.append(Outlook(some[:known], tokens[:known], places[:known], [*pointers[:known]]))
         return outlooks
 
     def scores(self, hidden: Tensor, pointers: Sequence[Pointer]) -> Tensor:
@@ -169,7 +173,8 @@ class Model(VisionModel):
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
-            elif token in self.line_ends and pointer.in_display:
+                token = int(scores[index].argmax())
+            if token in self.line_ends and pointer.in_display:
                 scores[index, self.display] = scores[index, token] + 1  # a formula ends before its line does
         return scores
 

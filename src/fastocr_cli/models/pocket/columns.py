@@ -23,6 +23,9 @@ MAX_ROW, NEAR = 25, 6
 MAX_HEIGHT = 12
 """Rows of cells above a letter in which the line over its cell is looked for."""
 
+UNDERLINE = 0.3
+"""Share of the page's width that underlined words seldom have."""
+
 BETWEEN_CELLS = 8
 """Half cells of white in a line that no blank is as wide as: there cells of a table lie beside each other."""
 
@@ -44,18 +47,26 @@ class Drawn(NamedTuple):
         down between them."""
         (line_before, half_before), (line, half) = before, here
         first, last = sorted((half_before, half))
-        above = self.across[line_before + 1 : line + 1, half]
-        return bool(above.any() or self.down[line, first + 1 : last].any())
+        rows = line_before + 1 + np.flatnonzero(self.across[line_before + 1 : line + 1, half])
+        return any(self._is_border(int(row), half) for row in rows) or bool(self.down[line, first + 1 : last].any())
+
+    def _reach(self, row: int, half: int) -> tuple[int, int]:
+        """Where a line across begins, and behind its end."""
+        breaks = np.flatnonzero(~self.across[row])
+        return max([-1, *breaks[breaks < half]]) + 1, min([self.across.shape[1], *breaks[breaks > half]])
+
+    def _is_border(self, row: int, half: int) -> bool:
+        """Whether a line across is more than an underline: it meets a line down, or is long."""
+        left, right = self._reach(row, half)
+        meets = self.down[max(0, row - 1) : row + 2, max(0, left - 1) : right + 1].any()
+        return bool(meets or right - left > UNDERLINE * self.across.shape[1])
 
     def is_first_cell(self, line: int, half: int) -> bool:
         """Whether a letter is in the leftmost cell of a row that is drawn with lines across above it and lines down."""
         above = np.flatnonzero(self.across[max(0, line - MAX_HEIGHT) : line + 1, half][::-1])
         if not len(above):
             return False
-        row = self.across[line - int(above[0])]
-        breaks = np.flatnonzero(~row)
-        left = max([-1, *breaks[breaks < half]]) + 1
-        right = min([len(row), *breaks[breaks > half]])
+        left, right = self._reach(line - int(above[0]), half)
         inside = self.down[line, left + 2 : right]  # its left edge is no matter
         return bool(inside.any() and not inside[: max(0, half - left - 2)].any())
 

@@ -6,6 +6,7 @@ again.
 """
 
 from copy import copy
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,11 @@ class Pointer(Reading):
         self.at = len(page)  # a letter, or behind the last one
         self.place = (-1, -1)  # row and cell
 
+    def copy(self) -> Self:
+        twin = copy(self)
+        twin.read = self.read.copy()
+        return twin
+
     def along(self, draft: Draft, row: Floats, cell: Floats) -> list["Pointer"]:
         """Go on from the last token, and from each of the draft as long as they stand where the finger goes.
 
@@ -100,8 +106,7 @@ class Pointer(Reading):
         for number, (token, place) in enumerate(zip(draft.tokens, draft.places, strict=True), start=1):
             if place_at(0, *pointers[-1].place)[1:] != place[1:]:
                 break
-            following = copy(pointers[-1])
-            following.read = following.read.copy()
+            following = pointers[-1].copy()
             following.wrote(token)
             following.look(row[number], cell[number])
             pointers.append(following)
@@ -217,7 +222,7 @@ class Pointer(Reading):
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
-        if token == self.display and not self.at_mark:
+        if token == self.display and not (self.at < len(self.read) and self.char == "$"):
             self.formula = 0 if self.formula is None else None
         elif self.formula is not None:
             self.formula += 1

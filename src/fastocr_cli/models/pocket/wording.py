@@ -81,6 +81,7 @@ class Wording:
             way: APART or ONWARD, for the first word.
             in_table: cells and lines begin with their tags, unless the first letter's stands already.
         """
+        in_table = in_table and min(self.cell_tag, self.row_tag) >= 0  # a foreign vocabulary may lack them
         draft: list[tuple[int, int]] = []
         first = letter
         while len(draft) < MOST and letter < len(self.print.characters):
