@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import torch
 
 from fastocr_cli.config import RunConfig
-from fastocr_cli.decoding.loop import NO_DRAFT, Decoder
+from fastocr_cli.decoding.loop import Decoder
 from fastocr_cli.decoding.rows import Job
-from fastocr_cli.models.base import Draft, Prompt, Reading, VisionModel
+from fastocr_cli.models.base import NO_DRAFT, Draft, Prompt, Reading, VisionModel
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageRef, find_pages, render
 from fastocr_cli.pruning import make_method

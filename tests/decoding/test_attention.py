@@ -53,6 +53,15 @@ def reference(query: torch.Tensor, page: tuple[torch.Tensor, ...], visible: torc
     return F.scaled_dot_product_attention(query, keys, values, attn_mask=visible & causal, enable_gqa=True)
 
 
+def assert_all_is_attended(cache: SlotCache, pages: Pages) -> None:
+    """After one more step, every row attends to all that its page holds."""
+    query = step(cache, pages)
+    output, _ = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
+    for row, page in enumerate(pages):
+        expected = reference(query[row : row + 1], page, torch.ones(page[0].shape[2], dtype=torch.bool))
+        torch.testing.assert_close(output[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+
+
 def test_attending_to_all_is_plain_attention_with_unequal_rows() -> None:
     cache, pages = filled_cache()
     for num_new in (1, 3, 2):
@@ -98,11 +107,7 @@ def test_what_is_not_kept_was_never_there() -> None:
             keys, values, is_visual = pages[row]
             held = torch.cat([is_visual, torch.zeros(count, dtype=torch.bool)])
             pages[row] = torch.cat([keys, new[0]], 2), torch.cat([values, new[1]], 2), held
-    query = step(cache, pages)
-    output, _ = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
-    for row, page in enumerate(pages):
-        expected = reference(query[row : row + 1], page, torch.ones(page[0].shape[2], dtype=torch.bool))
-        torch.testing.assert_close(output[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+    assert_all_is_attended(cache, pages)
 
 
 def test_padding_of_a_row_looks_at_nothing() -> None:
@@ -122,11 +127,7 @@ def test_a_dropped_row_is_taken_by_the_last() -> None:
     step(cache, pages)
     cache.drop(0)
     pages = [pages[2], pages[1]]
-    query = step(cache, pages)
-    output, _ = SlotKeyValues(cache, 0).attend_all(query, WIDTH**-0.5, None)
-    for row, page in enumerate(pages):
-        expected = reference(query[row : row + 1], page, torch.ones(page[0].shape[2], dtype=torch.bool))
-        torch.testing.assert_close(output[row : row + 1], expected, atol=1e-6, rtol=1e-5)
+    assert_all_is_attended(cache, pages)
 
 
 def test_text_grows_past_its_buffer_and_nothing_is_lost() -> None:

@@ -102,8 +102,6 @@ class SlotCache(Cache):
 
     row_index: Tensor
     """(rows,): 0 to num_rows - 1."""
-    text_length: Tensor
-    """(rows,): text tokens that each row holds."""
     new_places: Tensor
     """(rows, new): where the tokens of this step go."""
     text_bias: Tensor
@@ -164,9 +162,8 @@ class SlotCache(Cache):
         self._make_room(self.num_rows, 0, max(self.text_lengths) + width)
         self.num_text = max(self.text_lengths) + width
         number = torch.arange(width, device=self.device)
-        self.new_places = self.text_length[:, None] + number
-        hidden = torch.arange(self.num_text, device=self.device) > self.new_places[..., None]
-        self.text_bias = torch.zeros(hidden.shape, device=self.device).masked_fill_(hidden, float("-inf"))
+        self.new_places = torch.tensor(self.text_lengths, device=self.device)[:, None] + number
+        self.text_bias = _padding_bias(self.new_places + 1, self.num_text)
         counts = torch.tensor(num_new, device=self.device)[:, None]
         self.new_share = None if width == 1 else (number < counts) / counts
         yield
@@ -174,7 +171,6 @@ class SlotCache(Cache):
     def keep(self, num_kept: list[int]) -> None:
         """So many of the last step's new tokens stay in each row; the next step overwrites the others."""
         self.text_lengths = [length + kept for length, kept in zip(self.text_lengths, num_kept, strict=True)]
-        self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
 
     def drop(self, row: int) -> None:
         """A page has ended: the last row takes its place."""
@@ -211,12 +207,12 @@ class SlotCache(Cache):
         self._flat = None
         self.num_visual, self.num_text = max(self.visual_lengths, default=0), max(self.text_lengths, default=0)
         self.row_index = torch.arange(self.num_rows, device=self.device)
-        self.text_length = torch.tensor(self.text_lengths, device=self.device, dtype=torch.long)
         even = len(set(self.visual_lengths)) <= 1
-        self.visual_bias = None if even else _padding_bias(self.visual_lengths, self.num_visual, self.device)
+        lengths = torch.tensor(self.visual_lengths, device=self.device)
+        self.visual_bias = None if even else _padding_bias(lengths, self.num_visual)
 
 
-def _padding_bias(lengths: list[int], width: int, device: torch.device) -> Tensor:
-    """(rows, width): 0 at the first `length` places of each row, -inf after."""
-    held = torch.arange(width, device=device) < torch.tensor(lengths, device=device, dtype=torch.long)[:, None]
-    return torch.zeros(held.shape, device=device).masked_fill_(~held, float("-inf"))
+def _padding_bias(lengths: Tensor, width: int) -> Tensor:
+    """(..., width): 0 at the first `length` places of each of (...), -inf after."""
+    held = torch.arange(width, device=lengths.device) < lengths[..., None]
+    return torch.zeros(held.shape, device=held.device).masked_fill_(~held, float("-inf"))

@@ -20,7 +20,7 @@ from fastocr_cli.decoding.attention import SlotSeam, seamed
 from fastocr_cli.decoding.cache import SlotCache
 from fastocr_cli.decoding.guard import LoopGuard
 from fastocr_cli.decoding.rows import Job, Key, Row, Written, better
-from fastocr_cli.models.base import Draft, Outlook, VisionModel
+from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, VisionModel
 from fastocr_cli.pruning.base import Layout, Method
 
 MAX_ATTEMPTS = 2
@@ -37,9 +37,6 @@ def cpu_memory_counts() -> Iterator[None]:
         if "DefaultCPUAllocator" not in str(error):
             raise
         raise torch.OutOfMemoryError(str(error)) from error
-
-
-NO_DRAFT = Draft([], [])
 
 
 class Decoder(Generic[Key]):

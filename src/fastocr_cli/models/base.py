@@ -59,6 +59,9 @@ class Draft:
     places: list[Place]
 
 
+NO_DRAFT = Draft([], [])
+
+
 @dataclass(frozen=True)
 class Outlook:
     """What may be written next on one page: after its last token, and after those of its draft up to the first that
@@ -164,7 +167,7 @@ class VisionModel(ABC):
 
         Wrong guesses cost time and nothing else. Here none is made.
         """
-        return Draft([], [])
+        return NO_DRAFT
 
     def outlook(
         self, hidden: Tensor, counts: Sequence[int], readings: Sequence[Reading], drafts: Sequence[Draft]

@@ -24,7 +24,7 @@ from fastocr_cli.errors import ModelError
 from fastocr_cli.markdown import Reply
 from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
-from fastocr_cli.models.base import Draft, Outlook, Prompt, Reading, VisionModel
+from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
@@ -60,16 +60,17 @@ class Model(VisionModel):
             max_side=MAX_SIDE,
             max_pixels=8_000_000,
         )
+        vocabulary = tokenizer.get_vocab()
         self.stop_token_ids = frozenset({config.eos_token_id})
-        foreign = {i for token, i in tokenizer.get_vocab().items() if token.startswith("<|")} - self.stop_token_ids
+        foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - self.stop_token_ids
         # to text: marks of a conversation
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
-        self.tags = frozenset(i for token, i in tokenizer.get_vocab().items() if token.startswith(("<t", "</t")))
+        self.tags = frozenset(i for token, i in vocabulary.items() if token.startswith(("<t", "</t")))
         self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
-        self.display = tokenizer.get_vocab().get("$$", -1)
-        ends = {i for i in tokenizer.get_vocab().values() if "\n" in tokenizer.decode([i])}
+        self.display = vocabulary.get("$$", -1)
+        ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
         self.line_ends = ends | self.tags | self.stop_token_ids
-        self.row_tags = {i for token, i in tokenizer.get_vocab().items() if token.endswith("<tr><td>")}
+        self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
         self.free_token_ids = self.tags | repeatable(tokenizer)
@@ -130,7 +131,7 @@ class Model(VisionModel):
         return last_tag is not None and last_tag not in self.table_ends
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
-        outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [Draft([], [])] * len(readings))
+        outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [NO_DRAFT] * len(readings))
         places = torch.tensor([outlook.places[0] for outlook in outlooks], device=self.device)
         return torch.cat([outlook.scores for outlook in outlooks]), places.T
 

@@ -1,8 +1,8 @@
 """The order in which the letters of a page are likely to be read: column by column, where there are any.
 
 Recursive cuts along white strips (the XY cut of Nagy and Seth, 1984), made only between columns of prose, so that
-tables are read row by row. A guess from the print alone: the decoder may think otherwise. Knows letters' places,
-nothing else.
+tables are read row by row. A guess from the print alone: the decoder may think otherwise. Knows where letters and drawn
+lines are, nothing else.
 """
 
 from typing import NamedTuple

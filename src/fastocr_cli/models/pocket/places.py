@@ -4,9 +4,12 @@ Rows are rows of visual tokens, columns are columns of cells; both count from 0.
 """
 
 import math
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+Some = TypeVar("Some", int, Tensor)
 
 MAX_ROWS, MAX_CELLS = 256, 512
 """Most rows of visual tokens and columns of cells that have a place code."""
@@ -36,11 +39,11 @@ def text_positions(count: Tensor, row: Tensor, cell: Tensor) -> Tensor:
 
     Rows of visual tokens and columns of cells count from 0; -1 is nowhere, where the vision end stands.
     """
-    return torch.stack([count + 2, ROW_STEP * (row + 1), CELL_STEP * (cell + 1)])
+    return torch.stack(place_at(count, row, cell))
 
 
-def place_at(count: int, row: int, cell: int) -> tuple[int, ...]:
-    """The same of one token."""
+def place_at(count: Some, row: Some, cell: Some) -> tuple[Some, ...]:
+    """The same axis by axis, of one token or of tensors."""
     return count + 2, ROW_STEP * (row + 1), CELL_STEP * (cell + 1)
 
 

@@ -183,6 +183,11 @@ class Pointer(Reading):
         return self.page.window(self.at)
 
     @property
+    def nowhere(self) -> bool:
+        """Whether the finger is on no letter."""
+        return self.at >= len(self.read)
+
+    @property
     def char(self) -> str:
         """The letter that is printed here."""
         return self.page.char(self.at)
@@ -190,7 +195,7 @@ class Pointer(Reading):
     @property
     def at_mark(self) -> bool:
         """Whether what is printed here is a mark itself: then marks are as good as letters."""
-        return self.at < len(self.read) and self.char in PRINTED_MARKS
+        return not self.nowhere and self.char in PRINTED_MARKS
 
     @property
     def space(self) -> float:
@@ -210,23 +215,23 @@ class Pointer(Reading):
     @property
     def crosses_a_line(self) -> bool:
         """Whether a line is drawn between the last letter and this one: in a table, they are in two cells."""
-        if self.last_letter is None or self.at >= len(self.read):
+        if self.last_letter is None or self.nowhere:
             return False
         return self.page.is_line_between(self.last_letter, self.at)
 
     @property
     def at_first_cell(self) -> bool:
         """Whether what is printed here is in the first cell of a row of a ruled table."""
-        return self.at < len(self.read) and self.page.is_first_cell(self.at)
+        return not self.nowhere and self.page.is_first_cell(self.at)
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
-        if token == self.display and not (self.at < len(self.read) and self.char == "$"):
+        nowhere, unprinted = self.nowhere, token in self.unprinted
+        if token == self.display and (nowhere or self.char != "$"):
             self.formula = 0 if self.formula is None else None
         elif self.formula is not None:
             self.formula += 1
-        nowhere, unprinted = self.at >= len(self.read), token in self.unprinted
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
             self.last_tag, self.last_letter = token, None
@@ -244,7 +249,7 @@ class Pointer(Reading):
 
     def behind(self, token: int) -> int:
         """The letter that follows if this token, not yet noted, is written here."""
-        if self.at >= len(self.read):
+        if self.nowhere:
             return self.at
         path = self._path_of(token)
         if path is not None:

@@ -175,8 +175,7 @@ def strokes(pixels: Tensor) -> Tensor:
     found = [pixels]
     for _ in range(3):
         found.append(_least(_least(F.pad(found[-1], (0, 1, 0, 1)), 2, -1), 2, -2))
-    for size, dim, margin in ((13, -1, (12, 12, 0, 0)), (33, -1, (32, 32, 0, 0)), (25, -2, (0, 0, 24, 24))):
-        found.append(-_least(-_least(F.pad(pixels, margin), size, dim), size, dim))
+    found += [_opened(pixels, size, dim) for size, dim in ((13, -1), (33, -1), (25, -2))]
     ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
     return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
 
@@ -184,10 +183,15 @@ def strokes(pixels: Tensor) -> Tensor:
 def drawn_lines(pixels: Tensor) -> Tensor:
     """Where lines are drawn, across and down: (batch, 2, height / 8, width / 4), dark strokes of 33 pixels and more."""
     dark = (pixels > DARK).to(pixels.dtype)
-    found = []
-    for dim, margin in ((-1, (LONG - 1, LONG - 1, 0, 0)), (-2, (0, 0, LONG - 1, LONG - 1))):
-        found.append(-_least(-_least(F.pad(dark, margin), LONG, dim), LONG, dim))
-    return F.max_pool2d(torch.cat(found, 1), (CELL, HALF)) > 0
+    lines = torch.cat([_opened(dark, LONG, dim) for dim in (-1, -2)], 1)
+    return F.max_pool2d(lines, (CELL, HALF)) > 0
+
+
+def _opened(pixels: Tensor, size: int, dim: int) -> Tensor:
+    """What outlasts an opening by a bar of `size` pixels along a dimension, -1 or -2."""
+    margin = (size - 1, size - 1)
+    padded = F.pad(pixels, margin if dim == -1 else (0, 0, *margin))
+    return -_least(-_least(padded, size, dim), size, dim)
 
 
 def _least(values: Tensor, size: int, dim: int) -> Tensor:

@@ -53,8 +53,7 @@ class Wording:
 
     def __init__(self, tokenizer: Tokenizer, printed: Print) -> None:
         self.print = printed
-        vocabulary = tokenizer.get_vocab()
-        self.cell_tag, self.row_tag = (vocabulary.get(tag, -1) for tag in ("</td><td>", "</td></tr><tr><td>"))
+        self.cell_tag, self.row_tag = map(tokenizer.token_to_id, ("</td><td>", "</td></tr><tr><td>"))
         self.tokens: tuple[dict[int, list[int]], ...] = ({}, {})
         """Of each way, the tokens that begin at a letter: more than one where they are bytes of it."""
         for found, separator in zip(self.tokens, ("\n", " "), strict=True):
@@ -81,15 +80,16 @@ class Wording:
             way: APART or ONWARD, for the first word.
             in_table: cells and lines begin with their tags, unless the first letter's stands already.
         """
-        in_table = in_table and min(self.cell_tag, self.row_tag) >= 0  # a foreign vocabulary may lack them
         draft: list[tuple[int, int]] = []
         first = letter
         while len(draft) < MOST and letter < len(self.print.characters):
             if letter > first or way == ONWARD:
                 if self.print.begins_word[letter]:
                     way = ONWARD
-                if in_table and (self.print.begins_line[letter] or self.print.begins_cell[letter]):
-                    draft.append((self.row_tag if self.print.begins_line[letter] else self.cell_tag, letter))
+                tag = self.row_tag if self.print.begins_line[letter] else self.cell_tag
+                begins = self.print.begins_line[letter] or self.print.begins_cell[letter]
+                if in_table and begins and tag is not None:  # a foreign vocabulary may lack it
+                    draft.append((tag, letter))
                     way = APART
             tokens = self.tokens[way].get(letter)
             if tokens is None:
