@@ -1,7 +1,7 @@
 """Gathers what the pages say: python -m training.corpus DATA.
 
-English paragraphs of documentation on a Debian machine (packages in NOTICE.md) into corpus.txt, one a line, shuffled;
-random formulas into formulas.jsonl.
+English paragraphs of documentation on a Debian machine (packages in NOTICE.md) into corpus.txt, one a line, those of a
+book that is never trained on first, each part shuffled; random formulas into formulas.jsonl.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+from training.content import NUM_HELD_OUT
 from training.formulas import write_formulas
 
 ALLOWED = re.compile(r"^[\x20-\x7e‘’“”–—…é°×±ü]+$")
@@ -28,8 +29,8 @@ def acceptable(paragraph: str) -> bool:
     return long_enough and letters > 0.6 * len(paragraph) and bool(ALLOWED.match(paragraph))
 
 
-def handbook() -> Iterator[str]:
-    for file in Path("/usr/share/doc/debian-handbook/html/en-US").glob("*.html"):
+def handbook(package: str = "debian-handbook") -> Iterator[str]:
+    for file in Path(f"/usr/share/doc/{package}/html/en-US").glob("*.html"):
         text = file.read_text(errors="ignore")
         for paragraph in re.findall(r'<(?:p|div class="para")[^>]*>(.*?)</(?:p|div)>', text, re.S):
             yield html.unescape(re.sub(r"<[^>]+>", "", paragraph))
@@ -73,14 +74,15 @@ def readmes() -> Iterator[str]:
             yield from re.split(r"\n\s*\n", data.decode(errors="ignore"))
 
 
-def gather() -> list[str]:
-    found = set()
-    for source in (handbook, fortunes, bible, docstrings, readmes):
-        for paragraph in source():
-            joined = re.sub(r"\s+", " ", paragraph).strip()
-            if acceptable(joined):
-                found.add(joined)
-    paragraphs = sorted(found)
+def held_out() -> Iterator[str]:
+    """The Securing Debian Manual: a book of its own, so that no other machine's corpus holds its text elsewhere."""
+    return handbook("harden-doc")
+
+
+def gather(*sources: Iterator[str]) -> list[str]:
+    """Their acceptable paragraphs, each once, shuffled."""
+    joined = (re.sub(r"\s+", " ", paragraph).strip() for source in sources for paragraph in source)
+    paragraphs = sorted(set(filter(acceptable, joined)))
     random.Random(0).shuffle(paragraphs)
     return paragraphs
 
@@ -91,7 +93,12 @@ if __name__ == "__main__":
     parser.add_argument("--formulas", type=int, default=16_000)
     options = parser.parse_args()
     options.data.mkdir(parents=True, exist_ok=True)
-    lines = gather()
+    tested = gather(held_out())
+    if len(tested) < NUM_HELD_OUT:
+        raise SystemExit("The pages to test on need the text of another book: apt-get install harden-doc")
+    known = set(tested)
+    trained = [p for p in gather(handbook(), fortunes(), bible(), docstrings(), readmes()) if p not in known]
+    lines = tested[:NUM_HELD_OUT] + trained
     (options.data / "corpus.txt").write_text("\n".join(lines))
     write_formulas(options.data / "formulas.jsonl", options.formulas)
     print(f"{len(lines)} paragraphs, {sum(map(len, lines)):,} characters")

@@ -48,11 +48,16 @@ def cell_grid(characters: Iterable[tuple[Any, ...]], height: int, width: int) ->
     Returns:
         int64 (2, height / 8, width / 8): the class whose centre lies in the left and in the right half of a cell.
     """
+    return lay(((class_of(char), x, y) for char, x, y, *_ in characters), height, width)
+
+
+def lay(labels: Iterable[tuple[int, float, float]], height: int, width: int) -> np.ndarray:
+    """Labels other than 0, with centres in pixels, as `cell_grid` lays the classes of characters."""
     grid = np.zeros((2, height // CELL, width // CELL), np.int64)
-    for char, x, y, *_ in characters:
+    for label, x, y in labels:
         column, row = int(x // HALF), int(y // CELL)
         if 0 <= row < grid.shape[1]:
-            _lay(grid[:, row], column, class_of(char))
+            _lay(grid[:, row], column, label)
     return grid
 
 

@@ -80,7 +80,7 @@ class PocketNetwork(nn.Module):
         kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
         kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
         row, cell = self.visual_places(kept, num_columns)
-        sight = self.vis(pixels, cells, kept[None])
+        sight = self.vis.read(pixels, cells, kept[None])
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)
         nowhere = kept.new_zeros(3, 1)

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
+from fastocr_cli.models.pocket.closer import enlarged, laid_back, magnification
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.pocket.places import place_codes
 
 NUM_STROKES = 7
@@ -139,6 +141,24 @@ class Vision(nn.Module):
             classes = known(cells, classes)
         read = self.letters(classes) + self.shapes(features.detach()) + said
         return Sight(self.words(read, kept), classes, scores)
+
+    def read(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Sight:
+        """Encode one page: as `forward` does, but print that is small and has no characters is looked at twice."""
+        features = self.look(pixels)
+        scores = self.see(features)
+        classes = scores.softmax(-1).to(features.dtype)
+        classes = self.closer(pixels, classes) if cells is None else known(cells, classes)
+        seen = self.letters(classes) + self.shapes(features) + self.strokes(strokes(pixels))
+        return Sight(self.words(seen, kept), classes, scores)
+
+    def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
+        """The classes of a page; where its print is small, as they are seen enlarged."""
+        factor = magnification(letters_of(classes, self.patch[0]))
+        if factor == 1:
+            return classes
+        larger = enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL))
+        seen = self.see(self.look(larger)).softmax(-1)
+        return laid_back(letters_of(seen, self.patch[0]), factor, *pixels.shape[-2:]).to(classes.dtype)
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
