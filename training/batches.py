@@ -18,7 +18,7 @@ from training.content import Content
 from training.degrade import degrade
 from training.document import Writer
 from training.model import Batch
-from training.page import Page, cells, halves
+from training.page import Page, blanks, cells, halves
 from training.realset import unpack
 from training.typeset import typeset
 
@@ -79,7 +79,8 @@ def collate(pages: list[Page], tokenizer: Tokenizer) -> Batch:
         where[row, :count] = torch.tensor(filled)
         printed[row, :count] = torch.tensor(own)
     image = torch.from_numpy(np.stack([page.image for page in pages]))[:, None]
-    return Batch(image, torch.from_numpy(np.stack([cells(page) for page in pages])), inputs, labels, where, printed)
+    letters, spaces = (torch.from_numpy(np.stack([grid(page) for page in pages])) for grid in (cells, blanks))
+    return Batch(image, letters, spaces, inputs, labels, where, printed)
 
 
 class Pages(IterableDataset[Batch]):

@@ -27,6 +27,7 @@ class Weights:
     letters: float = 1.0
     gaze: float = 0.1
     place: float = 0.3
+    blanks: float = 1.0
 
 
 def cell_loss(logits: Tensor, batch: Batch) -> Tensor:
@@ -106,6 +107,19 @@ def text_loss(logits: Tensor, labels: Tensor, spelling: Tensor) -> tuple[Tensor,
     return (weight * miss).sum() / weight.sum(), miss.mean().item()
 
 
+def blank_loss(outputs: Outputs, batch: Batch) -> tuple[Tensor, float]:
+    """Whether a blank is printed before each letter, and the share that is told right."""
+    assert outputs.letters is not None
+    assert outputs.spaces is not None
+    letters = outputs.letters
+    page = torch.arange(len(letters.row), device=letters.row.device)[:, None]
+    said = batch.blanks[page, letters.cell_row.clamp(0, batch.blanks.shape[1] - 1), letters.half]
+    known = (said != 0) & (letters.row >= 0) & ~letters.begins_line()
+    logit, blank = outputs.spaces[known], (said[known] > 0).float()
+    found = ((logit > 0) == (blank > 0)).float().mean().item() if len(logit) else 1.0
+    return F.binary_cross_entropy_with_logits(logit, blank, reduction="sum") / max(1, len(logit)), found
+
+
 def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> tuple[Tensor, dict[str, float]]:
     """The weighted sum, and each part with the accuracy of the next token."""
     parts: dict[str, Tensor] = {}
@@ -114,6 +128,8 @@ def losses(model: Trainee, outputs: Outputs, batch: Batch, weights: Weights) -> 
         parts["cells"] = cell_loss(outputs.cell_logits, batch)
     if outputs.visual is not None:
         parts |= {"visual": visual_loss(model, outputs, batch), "letters": letter_loss(model, outputs, batch)}
+    if outputs.spaces is not None:
+        parts["blanks"], found["spaces"] = blank_loss(outputs, batch)
     if outputs.hidden is not None:
         logits = model.copying_logits(outputs, batch)
         parts["text"], found["text"] = text_loss(logits, batch.labels, model.spelling)

@@ -13,13 +13,15 @@ from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.letters import Letters, letters_of, nearest, windows
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
+from fastocr_cli.models.pocket.spaces import white_before
 from fastocr_cli.models.pocket.spelling import Spelling, fits
-from fastocr_cli.models.pocket.vision import inked
+from fastocr_cli.models.pocket.vision import certain, inked
 from training.attention import NAME, Gaze, Pruning
 from training.page import TOKEN_HEIGHT, TOKEN_WIDTH
 
-Part = Literal["trunk", "encoder", "words", "all"]
-"""What is trained: what names the characters; that and what makes visual tokens of them; all but it; all."""
+Part = Literal["trunk", "blanks", "encoder", "words", "all"]
+"""What is trained: what names the characters; what tells blanks between them; the trunk and what makes visual tokens of
+it; all but the trunk; all."""
 
 GUIDED_HEADS = {2: 1, 4: 2}  # layer to number of heads taught to look where the next token is
 
@@ -30,6 +32,7 @@ class Batch:
 
     image: Tensor  # [batch, 1, height, width] uint8, 255 for white
     cells: Tensor  # [batch, 2, height / 8, width / 8], character classes
+    blanks: Tensor  # [batch, height / 8, width / 4]: for the letter there 1 after a blank, -1 after a letter, 0 unknown
     inputs: Tensor  # [batch, n]: vision end, then the Markdown
     labels: Tensor  # [batch, n]: the Markdown, then the end mark; -100 where there is none
     halves: (
@@ -80,6 +83,7 @@ class Outputs:
     hidden: Tensor | None = None  # [batch, n, hidden]
     gaze: Gaze | None = None
     letters: Letters | None = None  # what a token can be copied from
+    spaces: Tensor | None = None  # [batch, letters], the logit of a blank before each
 
 
 class Trainee(nn.Module):
@@ -110,7 +114,10 @@ class Trainee(nn.Module):
                 "letters": nn.Linear(width, 2 * TOKEN_WIDTH // CELL * NUM_CLASSES),
             }
         )
-        self.network.vis.trunk.requires_grad_(part != "words")
+        if part == "blanks":
+            self.requires_grad_(False)
+            self.network.spaces.requires_grad_()
+        self.network.vis.trunk.requires_grad_(part not in {"words", "blanks"})
 
     def train(self, mode: bool = True) -> "Trainee":
         """Once the encoder reads, batch norms keep their statistics: crops and pages differ, reading has one set."""
@@ -141,6 +148,10 @@ class Trainee(nn.Module):
         pixels = ((255 - batch.image.float()) / 255).contiguous(memory_format=torch.channels_last)
         if self.part == "trunk":
             return Outputs(network.vis.see(network.vis.look(pixels)))
+        if self.part == "blanks":
+            classes = network.vis.see(network.vis.look(pixels)).softmax(-1) if look else certain(batch.cells)
+            letters = letters_of(classes, TOKEN_HEIGHT // CELL)
+            return Outputs(None, letters=letters, spaces=self.spaces(letters, pixels))
         _, num_columns = network.grid(pixels)
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
@@ -171,7 +182,11 @@ class Trainee(nn.Module):
             gaze.pruned = True
         hidden = self._decode(embeds, where, gaze)[:, gaze.prefix :]
         letters = letters_of(sight.classes, TOKEN_HEIGHT // CELL)
-        return Outputs(sight.scores, sight.tokens, rank, hidden, gaze, letters)
+        return Outputs(sight.scores, sight.tokens, rank, hidden, gaze, letters, self.spaces(letters, pixels))
+
+    def spaces(self, letters: Letters, pixels: Tensor) -> Tensor:
+        logit: Tensor = self.network.spaces(letters, white_before(letters, pixels)).float()
+        return logit
 
     def _decode(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
         hidden: Tensor = self.network.lm(
@@ -194,8 +209,9 @@ class Trainee(nn.Module):
         """
         assert outputs.hidden is not None
         assert outputs.letters is not None
+        assert outputs.spaces is not None
         cell_row, half = row_and_column(batch.halves, 2 * batch.num_cells)
-        spaces = self.network.spaces(outputs.letters).float()
+        spaces = outputs.spaces.detach()  # taught by themselves (losses.blank_loss)
         with torch.no_grad():
             start = nearest(outputs.letters, cell_row, half, TOKEN_HEIGHT // CELL)
             aside = torch.rand(start.shape, device=start.device) < (0.025 if self.training else 0)

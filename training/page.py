@@ -1,6 +1,8 @@
 """A page with its truth: picture, Markdown, and the place of every character."""
 
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +47,26 @@ def cells(page: Page) -> NDArray[np.int64]:
     """The class of the character centred in the left and right half of each cell: [2, height / 8, width / 8]."""
     characters = ((char, float(x), float(y)) for char, (x, y) in zip(page.glyphs, page.glyph_centres, strict=True))
     return cell_grid(characters, *page.image.shape)
+
+
+FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.S)
+APART = re.compile(r"\s|</td>|<tr>|</h")
+
+
+def blanks(page: Page) -> NDArray[np.int8]:
+    """Whether a blank is printed before a letter: [height / 8, width / 4], 1 after a blank, -1 after a letter, else 0.
+
+    Within formulas nobody knows: LaTeX has blanks of its own.
+    """
+    grid = np.zeros((page.image.shape[0] // CELL, page.image.shape[1] // HALF), np.int8)
+    known = np.flatnonzero(~np.isnan(page.centres[:, 0]))
+    in_formula = np.zeros(len(page.target), bool)
+    for found in FORMULA.finditer(page.target):
+        in_formula[found.start() : found.end()] = True
+    for before, here in pairwise(known.tolist()):
+        x, y = page.centres[here]
+        row, half = int(y // CELL), int(x // HALF)
+        inside = 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1]
+        if inside and not grid[row, half] and not in_formula[before : here + 1].any():
+            grid[row, half] = 1 if APART.search(page.target[before + 1 : here]) else -1
+    return grid

@@ -130,17 +130,29 @@ def misplaced(places: Tensor, num_cells: int, num_places: int, config: Config) -
     return torch.where(places < 0, places, moved.clamp(0, num_places - 1))
 
 
-def optimizers(parameters: dict[str, torch.nn.Parameter], rate: float) -> list[torch.optim.Optimizer]:
-    """Muon (its steps scaled as AdamW's, arXiv 2502.16982) for the matrices within, AdamW for the rest."""
-    within = ("lm.layers", "vis.pool", "vis.mix")
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether the device multiplies in bf16: a CPU that only pretends to takes fifty times as long."""
+    if device.type == "cpu":
+        return any(has for name, has in torch.cpu.get_capabilities().items() if "bf16" in name)
+    return device.type != "cuda" or torch.cuda.is_bf16_supported()
+
+
+def optimizers(
+    parameters: dict[str, torch.nn.Parameter], rate: float, device: torch.device
+) -> list[torch.optim.Optimizer]:
+    """Muon (its steps scaled as AdamW's, arXiv 2502.16982) for the matrices within, AdamW for the rest.
+
+    Muon multiplies in bf16; without it AdamW takes all.
+    """
+    within = ("lm.layers", "vis.pool", "vis.mix") if has_bfloat16(device) else ()
     matrices = {n: p for n, p in parameters.items() if n.startswith(within) and p.ndim == 2}
     rest = [p for n, p in parameters.items() if n not in matrices]
     wide, narrow = [p for p in rest if p.ndim > 1], [p for p in rest if p.ndim <= 1]
     groups = [{"params": wide, "weight_decay": 0.05}, {"params": narrow, "weight_decay": 0.0}]
-    return [
-        torch.optim.Muon(matrices.values(), lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
-    ]
+    adam = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True)
+    if not matrices:
+        return [adam]
+    return [torch.optim.Muon(matrices.values(), lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"), adam]
 
 
 class Together:
@@ -190,7 +202,7 @@ class Trainer:
             self.begin_from(load_file(config.init))
         self.parameters = {n: p for n, p in self.model.network.named_parameters() if p.requires_grad}
         self.parameters |= {f"heads.{n}": p for n, p in self.model.heads.named_parameters()}
-        self.optimizers = optimizers(self.parameters, config.rate)
+        self.optimizers = optimizers(self.parameters, config.rate, self.device)
         self.mean = {name: p.detach().clone() for name, p in self.parameters.items()}
         if checkpoint.exists():
             self.load(checkpoint)
@@ -203,12 +215,13 @@ class Trainer:
         self.model.network.load_state_dict(fitting, strict=False)
 
     def load(self, path: Path) -> None:
-        """Go on; where another part is trained than before, the optimiser and the mean start anew."""
+        """Go on; where another part is trained than before, or with other optimisers, these and the mean start anew."""
         state = torch.load(path, map_location=self.device)
         self.model.network.load_state_dict(state["network"])
         self.model.heads.load_state_dict(state["heads"])
         self.step, self.pages_seen = state["step"], state["pages_seen"]
-        if state["mean"].keys() == self.mean.keys() and "optimizers" in state:
+        same = state["mean"].keys() == self.mean.keys()
+        if same and len(state.get("optimizers", [])) == len(self.optimizers):
             for optimizer, its_state in zip(self.optimizers, state["optimizers"], strict=True):
                 optimizer.load_state_dict(its_state)
             self.mean, self.first = state["mean"], state["first"]
@@ -249,14 +262,14 @@ class Trainer:
         look: bool,
     ) -> tuple[Tensor, dict[str, float]]:
         """bf16 where it is fast, fp32 weights, softmaxes and losses."""
-        with torch.autocast(self.device.type, dtype=torch.bfloat16):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=has_bfloat16(self.device)):
             outputs = self.model(batch, cells, inputs, places, pruning, look)
             return losses(self.model, outputs, batch, Weights())
 
     @torch.no_grad()
     def own_places(self, batch: Batch, cells: Tensor | None, inputs: Tensor, places: Tensor, look: bool) -> Tensor:
         """The places of the inputs as the model finds them, as it will have to in decoding: [batch, n]."""
-        with torch.autocast(self.device.type, dtype=torch.bfloat16):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=has_bfloat16(self.device)):
             hidden = self.model(batch, cells, inputs, places, None, look).hidden
             row, cell = (scores.argmax(-1) for scores in self.model.network.place_logits(hidden))
         found = (row * batch.num_cells + cell.clamp(max=batch.num_cells - 1)).clamp(max=batch.num_places - 1)
@@ -299,14 +312,13 @@ class Trainer:
         self.model.eval()
         found: dict[str, float] = {}
         kinds = [("pixels", False, None), ("characters", True, None), ("pruned", True, Pruning())]
-        if self.config.part == "trunk":
-            kinds = kinds[:1]
+        kinds = kinds[: {"trunk": 1, "blanks": 2}.get(self.config.part, 3)]
         for name, own_text, pruning in kinds:
             for batch in (b.to(self.device) for b in batches):
                 cells = batch.cells if own_text else None
                 places = F.pad(batch.places[:, :-1], (1, 0), value=-1)
                 parts = self.forward(batch, cells, batch.inputs, places, pruning, not own_text)[1]
-                for part in parts.keys() & {"text", "accuracy", "places", "visual", "cells"}:
+                for part in parts.keys() & {"text", "accuracy", "places", "visual", "cells", "blanks", "spaces"}:
                     key = f"held_out_{part}_{name}"
                     found[key] = found.get(key, 0.0) + parts[part] / len(batches)
         self._assign(weights)

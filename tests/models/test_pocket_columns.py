@@ -92,6 +92,17 @@ def test_numbers_beside_long_labels_are_a_table() -> None:
     assert blocks_in_order(labels, *numbers) == [0, 1, 2, 3, 4] * 20
 
 
+def test_a_heading_below_columns_is_no_part_of_the_left_one() -> None:
+    below, across = (52, 1, 0, 12), (54, 6, 0, 80)
+    assert blocks_in_order(LEFT, RIGHT, below, across) == [0, 1, 2, 3]
+    longer = (10, 24, 0, 30)  # a left column that ends later is one
+    assert blocks_in_order(longer, RIGHT, (62, 6, 0, 80)) == [0, 1, 2]
+
+
+def test_a_line_above_columns_is_no_part_of_the_right_one() -> None:
+    assert blocks_in_order((0, 2, 0, 80), (4, 1, 66, 12), LEFT, RIGHT) == [0, 1, 2, 3]
+
+
 def test_a_table_in_two_halves_is_read_row_by_row() -> None:
     blocks = [(0, 20, start, 5) for start in (0, 22, 44, 80, 102, 124)]
     assert blocks_in_order(*blocks) == [0, 1, 2, 3, 4, 5] * 20

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.columns import Drawn
-from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, Spaces, letters_of, lined_up, nearest, windows
+from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, letters_of, lined_up, nearest, windows
 from fastocr_cli.models.pocket.pointer import AMONG, MAX_FORMULA, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
@@ -215,24 +215,13 @@ def test_blanks_belong_to_tokens_with_letters(tokenizer: Tokenizer, vocabulary: 
 
 
 def test_gaps_are_those_within_a_line() -> None:
-    gaps = letters_of(a_page(LINES), 2).gaps()[0]
-    assert gaps[:, AROUND].tolist() == [WIDE, 2, 2, 4, 2, 2, 4, 2, 2, WIDE, 2, 4, 2, 2, 4, 2, 2]
+    letters = letters_of(a_page(LINES), 2)
+    gap = letters.gap()
+    assert gap[0].tolist() == [WIDE, 2, 2, 4, 2, 2, 4, 2, 2, WIDE, 2, 4, 2, 2, 4, 2, 2]
+    gaps = letters.around(gap)[0]
     assert gaps[4].tolist() == [2, 2, 4, 2, 2, 4, 2]
     assert gaps[0].tolist() == [WIDE] * 4 + [2, 2, 4]
-
-
-def test_spaces_can_be_learnt_from_gaps() -> None:
-    torch.manual_seed(0)
-    letters, spaces = letters_of(a_page(LINES), 2), Spaces()
-    assert not spaces(letters).any()  # nothing is claimed before training
-    truth = (letters.gaps()[0, :, AROUND] == 4).float()
-    optimizer = torch.optim.Adam(spaces.parameters(), 0.05)
-    for _ in range(30):
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(spaces(letters)[0], truth)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert ((spaces(letters)[0] > 0) == (truth > 0)).all()
+    assert gaps[:, AROUND].tolist() == gap[0].tolist()
 
 
 def test_a_page_says_where_its_blanks_are() -> None:
@@ -263,7 +252,7 @@ def test_two_lines_in_a_row_are_read_one_after_the_other(spelling: Tensor) -> No
     assert letters.line[0].tolist() == [4] * 5 + [5] * 5
     cell_row, half = torch.tensor([[4, 5, 5]]), torch.tensor([[2, 2, 10]])
     assert nearest(letters, cell_row, half, 2).tolist() == [[0, 5, 9]]
-    begins = letters.gaps()[0, :, AROUND] == WIDE
+    begins = letters.begins_line()[0]
     assert begins.tolist() == [number in (0, 5) for number in range(10)]
     pointer = begun(letters, spelling)
     at(pointer, 2, 5)
@@ -326,6 +315,16 @@ def test_a_leap_costs_what_it_leaves_out(spelling: Tensor) -> None:
     pointer.read[: 14 * 9] = True
     pointer.look(rows, cells)
     assert pointer.at == 14 * 10  # unless they were read before
+
+
+@pytest.mark.parametrize(("line", "leaps"), [(15, True), (25, False)])
+def test_however_sure_it_does_not_leap_over_a_column(spelling: Tensor, line: int, leaps: bool) -> None:
+    pointer = begun(letters_of(a_page(["a" * 14]).repeat(1, 30, 1, 1, 1), 2), spelling)
+    pointer.read[:14], pointer.onward = True, 14
+    rows, cells = np.full(256, -40, np.float32), np.zeros(512, np.float32)
+    rows[1 + 6 * line], cells[2:] = 0, -9
+    pointer.look(rows, cells)
+    assert pointer.at == (14 * line if leaps else 14)
 
 
 def test_a_divided_word_is_one_word(tokenizer: Tokenizer, spelling: Tensor) -> None:

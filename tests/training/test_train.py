@@ -21,9 +21,9 @@ pytest.importorskip("typst")
 
 from training.batches import Mixture, Pages
 from training.export import export
-from training.losses import UNSPELLED, text_loss
+from training.losses import UNSPELLED, blank_loss, text_loss
 from training.model import Batch, keep
-from training.train import Config, Trainer, known_characters, misplaced, mistaken
+from training.train import Config, Trainer, has_bfloat16, known_characters, misplaced, mistaken
 
 
 @pytest.fixture
@@ -43,6 +43,35 @@ def test_steps_lower_the_loss(config: Config, batch: Batch) -> None:
     for _ in range(6):
         last = trainer.train_step(batch)["visual"]
     assert last < first
+
+
+def test_blanks_are_learnt_alone(config: Config, batch: Batch) -> None:
+    trainer = Trainer(replace(config, part="blanks", picture=0.0, rate=1e-2))
+    before = {name: p.clone() for name, p in trainer.model.named_parameters()}
+    first = trainer.train_step(batch)["blanks"]
+    for _ in range(10):
+        last = trainer.train_step(batch)["blanks"]
+    assert last < 0.7 * first
+    for name, parameter in trainer.model.named_parameters():
+        assert torch.equal(parameter, before[name]) == (not name.startswith("network.spaces."))
+
+
+def test_letters_that_begin_a_line_teach_nothing_of_blanks(config: Config, batch: Batch) -> None:
+    model = Trainer(replace(config, part="blanks")).model
+    outputs = model(batch, batch.cells, batch.inputs, batch.places, None, False)
+    assert outputs.letters is not None
+    batch.blanks.zero_()
+    assert blank_loss(outputs, batch) == (0, 1)
+    begins = outputs.letters.begins_line()[0] & (outputs.letters.row[0] >= 0)
+    batch.blanks[0, outputs.letters.cell_row[0][begins], outputs.letters.half[0][begins]] = 1
+    assert blank_loss(outputs, batch) == (0, 1)
+
+
+def test_bf16_is_used_where_the_processor_multiplies_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    for capabilities, has in ({"avx2": True, "amx_bf16": False}, False), ({"avx2": True, "avx512_bf16": True}, True):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found)
+        assert has_bfloat16(cpu) == has
 
 
 def test_a_resumed_run_is_the_same_run(config: Config, batch: Batch) -> None:

@@ -14,7 +14,7 @@ from training.content import Content
 from training.degrade import turned
 from training.document import Writer
 from training.formulas import printed_places
-from training.page import Page, cells, halves
+from training.page import Page, blanks, cells, halves
 from training.typeset import SCALE, align, compile_pdf, flatten, leaves_columns, numbered_pages, typeset
 
 
@@ -127,6 +127,20 @@ def test_formulas_of_a_page_lie_on_their_print() -> None:
     start = page.target.index("$")
     inside = "".join(char for i, char in on if start < i < page.target.rindex("$"))
     assert inside == "𝜔𝑘2=𝑛𝜇"
+
+
+def test_blanks_lie_before_the_letters_that_have_them() -> None:
+    target = "an old  $a b$ **so**-so"
+    printed = [i for i, char in enumerate(target) if char not in " $*"]
+    centres = np.full((len(target), 2), np.nan, np.float32)
+    centres[printed] = [(6 + 8 * place, 12) for place in range(len(printed))]
+    page = Page(np.full((32, 96), 255, np.uint8), target, centres, "", np.empty((0, 2), np.float32))
+    grid = blanks(page)
+    assert grid.shape == (4, 24)
+    found = [int(grid[1, 1 + 2 * place]) for place in range(1, len(printed))]
+    assert "".join(target[i] for i in printed[1:]) == "noldabso-so"
+    assert found == [-1, 1, -1, -1, 0, 0, 0, -1, -1, -1, -1]
+    assert np.count_nonzero(grid) == np.count_nonzero(found)
 
 
 def test_places_and_cells_are_where_the_characters_are() -> None:

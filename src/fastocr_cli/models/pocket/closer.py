@@ -20,7 +20,7 @@ FEW, NEAR = 100, 6
 
 def magnification(letters: Letters) -> float:
     """How much to enlarge the page on which these letters (batch 1) were seen; 1 for print that is large enough."""
-    gap = letters.gaps()[0, :, letters.gaps().shape[-1] // 2]
+    gap = letters.gap()[0]
     gap = gap[(letters.row[0] >= 0) & (gap > 0) & (gap < NEAR)]
     if len(gap) < FEW:
         return 1.0

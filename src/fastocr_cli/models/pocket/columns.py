@@ -101,9 +101,11 @@ def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
     before = count.cumsum(1)  # [lines, x]: letters to the left of half cell x
     all_letters = before[:, -1:]
     white = before[:, MIN_WHITE:] == before[:, :-MIN_WHITE]
+    beside = (before > 0) & (before < all_letters)  # letters on both sides of a half cell
     blocks: dict[tuple[int, int, int], int] = {}  # all cuts of a block within the same white are one
     for gutter in np.flatnonzero(white.sum(0) >= MIN_LINES):
         for first, last in _runs(white[:, gutter], _crossed(lines, ruled[:, gutter : gutter + MIN_WHITE])):
+            first, last = _without_headings(first, last, lines, beside[:, gutter])
             left = before[first : last + 1, gutter].sum()
             right = all_letters[first : last + 1].sum() - left
             blocks[int(min(left, right)), first, last] = int(gutter)
@@ -112,6 +114,17 @@ def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
         if _are_columns(line[inside], half[inside], cut):
             return int(lines[first]), int(lines[last]), cut
     return None
+
+
+def _without_headings(first: int, last: int, lines: Ints, beside: Bools) -> tuple[int, int]:
+    """A block without its first and last lines that have nothing beside them and are nearer to what is above or below:
+    the heading of what follows is no part of the left column."""
+    distance = np.diff(lines)
+    while 0 < first < last and not beside[first] and distance[first - 1] < distance[first]:
+        first += 1
+    while first < last < len(distance) and not beside[last] and distance[last] < distance[last - 1]:
+        last -= 1
+    return first, last
 
 
 def _crossed(lines: Ints, ruled: Bools) -> Bools:

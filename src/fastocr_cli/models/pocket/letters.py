@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, spelled
@@ -57,35 +57,21 @@ class Letters:
     scores: Tensor
     """(batch, letters, classes): log probabilities."""
 
-    def gaps(self) -> Tensor:
-        """Half cells from each letter to the one before and to its neighbours' ones, (batch, letters, 2 * AROUND + 1).
-
-        At most WIDE, which also stands for the beginning of a line.
-        """
-        gap = (self.half - self.half.roll(1, 1)).clamp(max=WIDE)
+    def begins_line(self) -> Tensor:
+        """(batch, letters), bool."""
         begins = self.line != self.line.roll(1, 1)
         begins[:, 0] = True
-        gap = torch.where(begins, WIDE, gap).float()
-        return F.pad(gap, (AROUND, AROUND), value=WIDE).unfold(1, 2 * AROUND + 1, 1)
+        return begins
 
+    def gap(self) -> Tensor:
+        """Half cells from each letter to the one before, (batch, letters); WIDE at most and where a line begins."""
+        gap = (self.half - self.half.roll(1, 1)).clamp(max=WIDE)
+        return torch.where(self.begins_line(), WIDE, gap).float()
 
-class Spaces(nn.Module):
-    """Tells from gaps and shapes whether a blank is printed before each letter."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before, self.after = nn.Embedding(NUM_CLASSES, 8), nn.Embedding(NUM_CLASSES, 8)
-        self.hidden, self.out = nn.Linear(2 * AROUND + 1 + 16, 32), nn.Linear(32, 1)
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
-
-    def forward(self, letters: Letters) -> Tensor:
-        """The logit of a blank, (batch, letters)."""
-        classes = letters.scores.argmax(-1)
-        gaps = letters.gaps().to(self.out.weight.dtype) / 4
-        seen = [gaps, self.before(classes.roll(1, 1)), self.after(classes)]
-        logit: Tensor = self.out(F.gelu(self.hidden(torch.cat(seen, -1))))[..., 0]
-        return logit
+    @staticmethod
+    def around(values: Tensor) -> Tensor:
+        """Each letter's value (batch, letters) among those of AROUND letters to both sides, WIDE beyond the page's."""
+        return F.pad(values, (AROUND, AROUND), value=WIDE).unfold(1, 2 * AROUND + 1, 1)
 
 
 def letters_of(classes: Tensor, cells_in_a_token: int) -> Letters:

@@ -11,8 +11,9 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLTextMod
 
 from fastocr_cli.models.pocket.cells import CELL
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, Spaces, letters_of
+from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, letters_of
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
+from fastocr_cli.models.pocket.spaces import Spaces
 from fastocr_cli.models.pocket.vision import Vision, inked
 
 

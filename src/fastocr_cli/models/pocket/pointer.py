@@ -30,7 +30,7 @@ AGAIN, SNAP = 6.0, 2
 late at times."""
 
 LEFT_OUT, MOST_LEFT_OUT = 50, 300
-"""Unread letters that cost a nat where it leaps over them, and the number from which on more cost no more."""
+"""Unread letters that cost a nat where it leaps over them, and the number that it never leaps over."""
 
 PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
@@ -131,14 +131,16 @@ class Pointer(Reading):
             liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
             if liking > max(row.max() + cell.max(), LOST):
                 return self.onward  # no other letter can be likelier
-        likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - self._left_out() / LEFT_OUT
+        left_out = self._left_out()
+        likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - left_out / LEFT_OUT
         if going_on:
             likely[self.onward] += bonus
         best = int(likely.argmax())
         if likely[best] <= LOST:
             return None
-        if self.read[best] and going_on and not self.read[self.onward]:
-            best = self.onward  # a head that is too sure of the last place would stay there for ever
+        stays, leaps = self.read[best], left_out[best] >= MOST_LEFT_OUT
+        if (stays or leaps) and going_on and not self.read[self.onward]:
+            best = self.onward  # a head too sure of the last place would stay there for ever, or leave a column out
         beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
         return self.onward if beside and not self.read[self.onward] else best
 
