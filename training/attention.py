@@ -20,7 +20,7 @@ NAME = "pocket_training"
 class Pruning:
     """FastOCR's decoding, for all text rows at once."""
 
-    focal_layers: tuple[int, ...] = (2,)
+    focal_layers: tuple[int, ...] = (3,)
     kept_ratio: float = 0.05
     floor: int = 16
     warm_up: int = 8  # decode steps that see the whole page; row 0 belongs to prefill
