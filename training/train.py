@@ -21,12 +21,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from fastocr_cli.models.pocket import cells as cells_module
-from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
 from training.attention import Pruning
 from training.batches import Mixture, Pages, held_out_batches, loader
 from training.losses import Weights, losses
+from training.mistakes import known_characters, misplaced, mistaken
 from training.model import Batch, Part, Trainee
+from training.optimizers import has_bfloat16, optimizers
 
 SHIPPED = Path(cells_module.__file__).parent
 HELD_OUT_MIXTURE = Mixture(small=0.2, middle=0.0, num_positions=3000, reuse=0)
@@ -73,86 +74,6 @@ def parse() -> Config:
             how["choices"] = get_args(Part)
         parser.add_argument(f"--{option.name.replace('_', '-')}", **how)
     return Config(**vars(parser.parse_args()))
-
-
-def known_characters(cells: Tensor, look: bool, config: Config) -> Tensor | None:
-    """The page's characters as a step gets them.
-
-    Beside a picture none, all, or all but a region (a scanned figure, a stamp). Alone they stand for what the trunk
-    will make of pictures: half of the time some are wrong, lost or half a cell aside.
-    """
-    if look:
-        if random.random() >= config.own_text:
-            return None
-        if random.random() < 0.5:
-            height, width = cells.shape[-2:]
-            top, left = random.randrange(height), random.randrange(width)
-            cells = cells.clone()
-            cells[..., top : top + random.randrange(3, 40), left : left + random.randrange(10, width)] = 0
-        return cells
-    if random.random() < 0.5:
-        return cells
-    cells = cells.clone()
-    share = random.uniform(0, 0.06)
-    halves = cells.movedim(1, -1).flatten(-2)  # [batch, height / 8, width / 4]
-    aside = (torch.rand(halves.shape, device=cells.device) < share) & (halves > 0) & (halves.roll(-1, -1) == 0)
-    aside[..., -1] = False
-    halves = torch.where(aside, 0, halves) + torch.where(aside, halves, 0).roll(1, -1)
-    cells = halves.unflatten(-1, (-1, 2)).movedim(-1, 1).contiguous()
-    wrong = (torch.rand(cells.shape, device=cells.device) < share / 2) & (cells > 0)
-    cells[wrong] = torch.randint(0, NUM_CLASSES, (int(wrong.sum()),), device=cells.device)
-    return cells
-
-
-def mistaken(inputs: Tensor, config: Config, vocab_size: int) -> Tensor:
-    """Text inputs with some tokens replaced by others of the page or of the vocabulary, so that reading recovers."""
-    share = random.uniform(0, config.noise) if random.random() < 0.7 else 0.0
-    replace = torch.rand(inputs.shape, device=inputs.device) < share
-    replace[:, 0] = False
-    foreign = torch.randint(7, vocab_size, inputs.shape, device=inputs.device)
-    near = inputs[:, torch.randperm(inputs.shape[1], device=inputs.device)]
-    other = torch.where(torch.rand(inputs.shape, device=inputs.device) < 0.5, foreign, near)
-    return torch.where(replace, other, inputs)
-
-
-def misplaced(places: Tensor, num_cells: int, num_places: int, config: Config) -> Tensor:
-    """Where each input was printed, [batch, n], -1 for the first: many a cell aside, some more, a few anywhere."""
-    places = F.pad(places[:, :-1], (1, 0), value=-1)
-    share = random.uniform(0, config.noise) if random.random() < 0.7 else 0.0
-    dice = torch.rand(places.shape, device=places.device)
-    nearby = places + torch.randint(0, 2, places.shape, device=places.device) * 2 - 1
-    aside = torch.tensor([-3, -2, 2, 3, -num_cells, num_cells], device=places.device)
-    aside = places + aside[torch.randint(0, len(aside), places.shape, device=places.device)]
-    anywhere = torch.randint(0, num_places, places.shape, device=places.device)
-    moved = places
-    for replacement, most in ((nearby, 5 * share), (aside, share), (anywhere, share / 8)):
-        moved = torch.where(dice < most, replacement, moved)
-    return torch.where(places < 0, places, moved.clamp(0, num_places - 1))
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device multiplies in bf16: a CPU that only pretends to takes fifty times as long."""
-    if device.type == "cpu":
-        return any(has for name, has in torch.cpu.get_capabilities().items() if "bf16" in name)
-    return device.type != "cuda" or torch.cuda.is_bf16_supported()
-
-
-def optimizers(
-    parameters: dict[str, torch.nn.Parameter], rate: float, device: torch.device
-) -> list[torch.optim.Optimizer]:
-    """Muon (its steps scaled as AdamW's, arXiv 2502.16982) for the matrices within, AdamW for the rest.
-
-    Muon multiplies in bf16; without it AdamW takes all.
-    """
-    within = ("lm.layers", "vis.pool", "vis.mix") if has_bfloat16(device) else ()
-    matrices = {n: p for n, p in parameters.items() if n.startswith(within) and p.ndim == 2}
-    rest = [p for n, p in parameters.items() if n not in matrices]
-    wide, narrow = [p for p in rest if p.ndim > 1], [p for p in rest if p.ndim <= 1]
-    groups = [{"params": wide, "weight_decay": 0.05}, {"params": narrow, "weight_decay": 0.0}]
-    adam = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True)
-    if not matrices:
-        return [adam]
-    return [torch.optim.Muon(matrices.values(), lr=rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"), adam]
 
 
 class Together:
@@ -284,10 +205,10 @@ class Trainer:
         shared = random.Random(f"{config.seed}/{self.step}")  # processes wait for each other: all do the same kind
         decodes = config.part in {"words", "all"}
         look = config.part == "trunk" or shared.random() < config.picture
-        cells = known_characters(batch.cells, look, config)
+        cells = known_characters(batch.cells, look, config.own_text)
         pruning = Pruning() if shared.random() < config.pruned and decodes else None
-        inputs = mistaken(batch.inputs, config, self.vocab_size)
-        places = misplaced(batch.places, batch.num_cells, batch.num_places, config)
+        inputs = mistaken(batch.inputs, config.noise, self.vocab_size)
+        places = misplaced(batch.places, batch.num_cells, batch.num_places, config.noise)
         if shared.random() < config.own_places and decodes:
             places = self.own_places(batch, cells, inputs, places, look)
         loss, parts = self.forward(batch, cells, inputs, places, pruning, look)

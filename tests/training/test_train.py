@@ -22,8 +22,10 @@ pytest.importorskip("typst")
 from training.batches import Mixture, Pages
 from training.export import export
 from training.losses import UNSPELLED, blank_loss, text_loss
+from training.mistakes import known_characters, misplaced, mistaken
 from training.model import Batch, keep
-from training.train import Config, Trainer, has_bfloat16, known_characters, misplaced, mistaken
+from training.optimizers import has_bfloat16
+from training.train import Config, Trainer
 
 
 @pytest.fixture
@@ -114,17 +116,17 @@ def test_labels_follow_inputs_and_lie_on_the_page(batch: Batch) -> None:
 
 def test_mistakes_spare_the_first_input_and_stay_in_their_share(batch: Batch) -> None:
     random.seed(3)
-    changed = mistaken(batch.inputs, Config(noise=0.2), 2126) != batch.inputs
+    changed = mistaken(batch.inputs, 0.2, 2126) != batch.inputs
     assert not changed[:, 0].any()
     assert changed.float().mean() < 0.3
 
 
 def test_places_are_those_of_the_inputs_and_mistakes_stay_on_the_page(batch: Batch) -> None:
-    true = misplaced(batch.places, batch.num_cells, batch.num_places, Config(noise=0.0))
+    true = misplaced(batch.places, batch.num_cells, batch.num_places, 0.0)
     assert (true[:, 0] == -1).all()
     assert torch.equal(true[:, 1:], batch.places[:, :-1])
     random.seed(3)
-    moved = misplaced(batch.places, batch.num_cells, batch.num_places, Config(noise=0.9))
+    moved = misplaced(batch.places, batch.num_cells, batch.num_places, 0.9)
     assert not torch.equal(moved, true)
     assert torch.equal(moved < 0, true < 0)
     assert moved.max() < batch.num_places
@@ -132,10 +134,10 @@ def test_places_are_those_of_the_inputs_and_mistakes_stay_on_the_page(batch: Bat
 
 def test_characters_alone_are_worn_a_little_and_beside_a_picture_may_be_missing(batch: Batch) -> None:
     random.seed(4)
-    assert known_characters(batch.cells, True, Config(own_text=0.0)) is None
+    assert known_characters(batch.cells, True, 0.0) is None
     for look in (True, False):
         for _ in range(8):
-            worn = known_characters(batch.cells, look, Config(own_text=1.0))
+            worn = known_characters(batch.cells, look, 1.0)
             assert worn is not None
             assert worn.shape == batch.cells.shape
             if not look:
