@@ -19,9 +19,6 @@ Floats = NDArray[np.float32]
 MOST = 6
 """Tokens of a draft."""
 
-LIKELY_BLANK = 0.8
-"""The logit of a blank from which on one is drafted: the trunk is often a little for one where there is none."""
-
 APART, ONWARD = 0, 1
 """Two ways to cut a word into tokens: after a blank that was written already, and with the blank before it."""
 
@@ -43,7 +40,7 @@ class Print:
         """Of each letter its class (`cells`), the first row of its line, whether a cell of a table begins, the logit of
         a blank before it, and whether it goes on with the word of the line before."""
         begins_line = np.diff(line, prepend=-1) != 0
-        begins_word = (begins_line | begins_cell | (space > LIKELY_BLANK)) & ~divided
+        begins_word = (begins_line | begins_cell | (space > 0)) & ~divided
         characters = "".join(CHARACTERS[index - 1] for index in classes)
         return cls(characters, begins_word, begins_cell, begins_line, np.append(divided, False)[1:])
 
