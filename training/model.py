@@ -13,7 +13,6 @@ from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.letters import Letters, letters_of, nearest, windows
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
-from fastocr_cli.models.pocket.spaces import white_before
 from fastocr_cli.models.pocket.spelling import Spelling, fits
 from fastocr_cli.models.pocket.vision import certain, inked
 from training.attention import NAME, Gaze, Pruning
@@ -151,7 +150,7 @@ class Trainee(nn.Module):
         if self.part == "blanks":
             classes = network.vis.see(network.vis.look(pixels)).softmax(-1) if look else certain(batch.cells)
             letters = letters_of(classes, TOKEN_HEIGHT // CELL)
-            return Outputs(None, letters=letters, spaces=self.spaces(letters, pixels))
+            return Outputs(None, letters=letters, spaces=network.spaces(letters, pixels).float())
         _, num_columns = network.grid(pixels)
         kept = keep(inked(pixels, batch.cells, network.config))
         rank = torch.full((len(inputs), batch.num_visual), -1, device=kept.device)
@@ -182,11 +181,8 @@ class Trainee(nn.Module):
             gaze.pruned = True
         hidden = self._decode(embeds, where, gaze)[:, gaze.prefix :]
         letters = letters_of(sight.classes, TOKEN_HEIGHT // CELL)
-        return Outputs(sight.scores, sight.tokens, rank, hidden, gaze, letters, self.spaces(letters, pixels))
-
-    def spaces(self, letters: Letters, pixels: Tensor) -> Tensor:
-        logit: Tensor = self.network.spaces(letters, white_before(letters, pixels)).float()
-        return logit
+        spaces = network.spaces(letters, pixels).float()
+        return Outputs(sight.scores, sight.tokens, rank, hidden, gaze, letters, spaces)
 
     def _decode(self, embeds: Tensor, where: Tensor, gaze: Gaze) -> Tensor:
         hidden: Tensor = self.network.lm(

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket.cells import CELL, HALF, cell_grid
+from fastocr_cli.models.pocket.cells import CELL, HALF, blank_grid, cell_grid
+from fastocr_cli.pages import Character
 
 DPI = 120
 TOKEN_HEIGHT, TOKEN_WIDTH = 16, 24  # pixels of a visual token
@@ -58,15 +59,14 @@ def blanks(page: Page) -> NDArray[np.int8]:
 
     Within formulas nobody knows: LaTeX has blanks of its own.
     """
-    grid = np.zeros((page.image.shape[0] // CELL, page.image.shape[1] // HALF), np.int8)
     known = np.flatnonzero(~np.isnan(page.centres[:, 0]))
     in_formula = np.zeros(len(page.target), bool)
     for found in FORMULA.finditer(page.target):
         in_formula[found.start() : found.end()] = True
+    printed = []
     for before, here in pairwise(known.tolist()):
+        unknown = in_formula[before : here + 1].any()
+        blank = None if unknown else bool(APART.search(page.target[before + 1 : here]))
         x, y = page.centres[here]
-        row, half = int(y // CELL), int(x // HALF)
-        inside = 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1]
-        if inside and not grid[row, half] and not in_formula[before : here + 1].any():
-            grid[row, half] = 1 if APART.search(page.target[before + 1 : here]) else -1
-    return grid
+        printed.append(Character(page.target[here], float(x), float(y), blank))
+    return blank_grid(printed, *page.image.shape)

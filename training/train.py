@@ -173,6 +173,10 @@ class Trainer:
         torch.save(state, self.config.out / "writing.pt")
         os.replace(self.config.out / "writing.pt", self.config.out / "last.pt")
 
+    def autocast(self) -> torch.autocast:
+        """bf16 where it is fast; weights stay fp32."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=has_bfloat16(self.device))
+
     def forward(
         self,
         batch: Batch,
@@ -182,15 +186,15 @@ class Trainer:
         pruning: Pruning | None,
         look: bool,
     ) -> tuple[Tensor, dict[str, float]]:
-        """bf16 where it is fast, fp32 weights, softmaxes and losses."""
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=has_bfloat16(self.device)):
+        """Losses, in fp32 as softmaxes are."""
+        with self.autocast():
             outputs = self.model(batch, cells, inputs, places, pruning, look)
             return losses(self.model, outputs, batch, Weights())
 
     @torch.no_grad()
     def own_places(self, batch: Batch, cells: Tensor | None, inputs: Tensor, places: Tensor, look: bool) -> Tensor:
         """The places of the inputs as the model finds them, as it will have to in decoding: [batch, n]."""
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=has_bfloat16(self.device)):
+        with self.autocast():
             hidden = self.model(batch, cells, inputs, places, None, look).hidden
             row, cell = (scores.argmax(-1) for scores in self.model.network.place_logits(hidden))
         found = (row * batch.num_cells + cell.clamp(max=batch.num_cells - 1)).clamp(max=batch.num_places - 1)

@@ -45,9 +45,9 @@ def test_print_above_and_below_the_band_is_not_seen() -> None:
 def test_a_line_begins_with_the_widest_white_and_no_opinion() -> None:
     torch.manual_seed(0)
     letters = letters_at([12, 20, 12, 20], [20, 20, 52, 52])
-    white = white_before(letters, torch.ones(1, 1, 64, 96))
-    assert white[0].tolist() == [4 * WIDE, 0, 4 * WIDE, 0]
-    logit = Spaces()(letters, white)[0]
+    pixels = torch.ones(1, 1, 64, 96)
+    assert white_before(letters, pixels)[0].tolist() == [4 * WIDE, 0, 4 * WIDE, 0]
+    logit = Spaces()(letters, pixels)[0]
     assert (logit == 0).tolist() == [True, False, True, False]
 
 
@@ -59,11 +59,11 @@ def test_spaces_can_be_learnt_from_white_alone() -> None:
     for x in middles[3::3]:
         pixels[..., x - 2 : x + 1] = 0  # a narrow letter after a blank
     truth = torch.tensor([float(i > 0 and i % 3 == 0) for i in range(len(middles))])
-    spaces, white = Spaces(), white_before(letters, pixels)
+    spaces = Spaces()
     optimizer = torch.optim.Adam(spaces.parameters(), 0.05)
     for _ in range(60):
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(spaces(letters, white)[0], truth)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(spaces(letters, pixels)[0], truth)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert ((spaces(letters, white)[0, 1:] > 0) == (truth[1:] > 0)).all()
+    assert ((spaces(letters, pixels)[0, 1:] > 0) == (truth[1:] > 0)).all()

@@ -32,7 +32,6 @@ from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.printed import Printed
-from fastocr_cli.models.pocket.spaces import white_before
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.models.pocket.vision import drawn_lines, fold_norms
 from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
@@ -198,7 +197,7 @@ class Model(VisionModel):
 
     def _spaces(self, letters: Letters, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor:
         """The logit of a blank before each letter, (1, letters): as the page says, else as it looks."""
-        seen: Tensor = self.network.spaces(letters, white_before(letters, pixels))
+        seen: Tensor = self.network.spaces(letters, pixels)
         if characters is None:
             return seen
         said = torch.from_numpy(blank_grid(characters, *pixels.shape[-2:])).to(seen)[letters.cell_row, letters.half]

@@ -48,8 +48,9 @@ class Spaces(nn.Module):
         self.before, self.after = nn.Embedding(NUM_CLASSES, 8), nn.Embedding(NUM_CLASSES, 8)
         self.hidden, self.out = nn.Linear(2 * (2 * AROUND + 1) + 16, hidden_size), nn.Linear(hidden_size, 1)
 
-    def forward(self, letters: Letters, white: Tensor) -> Tensor:
-        """(batch, letters), from the letters and the white before each (`white_before`)."""
+    def forward(self, letters: Letters, pixels: Tensor) -> Tensor:
+        """(batch, letters), from the letters and the pages (batch, 1, height, width) on which they were seen."""
+        white = white_before(letters, pixels)
         classes = letters.scores.argmax(-1)
         gaps, strips = letters.around(letters.gap()), letters.around(white / HALF)
         seen = [gaps / 4, strips / 2, self.before(classes.roll(1, 1)), self.after(classes)]

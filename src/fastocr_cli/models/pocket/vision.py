@@ -129,18 +129,16 @@ class Vision(nn.Module):
             kept: (batch, kept), indices in raster order of the visual tokens that are not white paper.
             look: False leaves the trunk out and takes the cells' word; of the picture only its strokes are seen.
         """
-        said = self.strokes(strokes(pixels))
         if not look:
             assert cells is not None
             letters = self.layer(cells[:, 0]) + self.layer(cells[:, 1] + NUM_CLASSES)
-            return Sight(self.words(letters + said, kept), certain(cells), None)
+            return Sight(self.words(letters + self.strokes(strokes(pixels)), kept), certain(cells), None)
         features = self.look(pixels)
         scores = self.see(features)
         classes = scores.detach().softmax(-1).to(features.dtype)  # in training, words must not bend the alphabet
         if cells is not None:
             classes = known(cells, classes)
-        read = self.letters(classes) + self.shapes(features.detach()) + said
-        return Sight(self.words(read, kept), classes, scores)
+        return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def read(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Sight:
         """Encode one page: as `forward` does, but print that is small and has no characters is looked at twice."""
@@ -148,8 +146,7 @@ class Vision(nn.Module):
         scores = self.see(features)
         classes = scores.softmax(-1).to(features.dtype)
         classes = self.closer(pixels, classes) if cells is None else known(cells, classes)
-        seen = self.letters(classes) + self.shapes(features) + self.strokes(strokes(pixels))
-        return Sight(self.words(seen, kept), classes, scores)
+        return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
         """The classes of a page; where its print is small, as they are seen enlarged."""
@@ -173,6 +170,11 @@ class Vision(nn.Module):
     def letters(self, classes: Tensor) -> Tensor:
         """Probabilities of classes to what the cells say, (batch, height / 8, width / 8, channels)."""
         return classes.flatten(-2) @ self.layer.weight.to(classes.dtype)
+
+    def tokens(self, pixels: Tensor, features: Tensor, classes: Tensor, kept: Tensor) -> Tensor:
+        """Visual tokens (batch, kept, hidden) of what was seen: its characters, its shapes, its strokes."""
+        said = self.letters(classes) + self.shapes(features.detach()) + self.strokes(strokes(pixels))
+        return self.words(said, kept)
 
     def words(self, cells: Tensor, kept: Tensor) -> Tensor:
         """Cells (batch, height / 8, width / 8, channels) to visual tokens (batch, kept, hidden)."""
