@@ -22,7 +22,7 @@ class Writer:
     def document(self, num_columns: int, num_rows: int, num_pages: int) -> Document:
         height, width = num_rows * POINTS_PER_TOKEN[0], num_columns * POINTS_PER_TOKEN[1]
         large = width > 460
-        usual, large_print = (8.5, 11.5 if large else 12.5), (11.5, 17)
+        usual, large_print = (8.5, 11.5 if large else 12.5), (11.5, 20)
         size = self.rng.uniform(*self.rng.choices([usual, (6.5, 8.5), large_print], [0.8, 0.1, 0.1])[0])
         text_columns = 2 if large and self.rng.random() < 0.5 else 1
         setup, columns = self._page_setup(width, height, text_columns, large, size)
@@ -86,8 +86,10 @@ class Writer:
             f"#show heading: set block(above: {rng.uniform(0.8, 1.6):.2f}em, below: {rng.uniform(0.5, 1.1):.2f}em)",
             f'#show raw: set text(font: "{rng.choice(MONO)}", size: {rng.uniform(0.95, 1.15):.2f}em)',
         ]
-        if rng.random() < 0.3:
-            head.append(f"#show heading.where(level: 1): set text(size: {rng.uniform(1.5, 2.6):.2f}em)")
+        if rng.random() < 0.5:  # up to 30 pt
+            most = min(3.2, 30 / size)
+            head.append(f"#show heading.where(level: 1): set text(size: {rng.uniform(1.5, most):.2f}em)")
+            head.append(f"#show heading.where(level: 2): set text(size: {rng.uniform(1.1, 0.7 * most):.2f}em)")
         if rng.random() < 0.25:
             head.append(f"#set par(first-line-indent: {rng.uniform(0.8, 2):.1f}em)")
         if rng.random() < 0.3:

@@ -186,7 +186,7 @@ def test_commands_that_print_nothing_fit_anywhere(tokenizer: Tokenizer, spelling
 
 @pytest.mark.parametrize(
     ("char", "alike"),
-    [("𝑛", "n"), ("𝛼", "α"), ("ϕ", "φ"), ("−", "-"), ("⋅", "·"), ("µ", "μ"), ("ﬁ", None), ("中", None)],
+    [("𝑛", "n"), ("𝛼", "α"), ("ϕ", "φ"), ("−", "-"), ("\xad", "-"), ("⋅", "·"), ("µ", "μ"), ("ﬁ", None), ("中", None)],
 )
 def test_letters_of_formulas_are_the_letters_that_they_are(char: str, alike: str | None) -> None:
     assert class_of(char) == (CLASS_OF[alike] if alike else 0)

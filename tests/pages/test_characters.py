@@ -70,6 +70,11 @@ def test_places_are_those_of_training(tmp_path: Path) -> None:
         assert character.y == pytest.approx((100 - 0.3 * 12) * 120 / 72, abs=0.1)
 
 
+def test_a_soft_hyphen_that_is_drawn_is_a_hyphen(tmp_path: Path) -> None:
+    """Many fonts have one glyph for both, which the map to Unicode calls by either name."""
+    assert layer(tmp_path, write("drwxr\xadxr\xadx and e\xadmail, well-known")) == "drwxr-xr-xande-mail,well-known"
+
+
 def test_nobody_asked(tmp_path: Path) -> None:
     assert draw(pdf(tmp_path / "a.pdf", write(SIXTY_WORDS))).characters is None
 

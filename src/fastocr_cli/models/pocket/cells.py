@@ -25,8 +25,8 @@ SIGNS = "§©®£€¥¡¿«»¶†‡™·²³′√∑∫∏∞≤≥≠≈∼
 CHARACTERS = tuple(ASCII + "‘’“”–—…•é°×±ü" + LATIN + GREEK + SIGNS)
 """Class i + 1 is the i-th of these; class 0 is none, and every character that is not here."""
 
-ALIKE = dict(zip("−‐‑∗⋅∙∣ϵ", "---*·•|ε", strict=True))
-"""Signs that are read as others."""
+ALIKE = dict(zip("−‐‑\xad∗⋅∙∣ϵ", "----*·•|ε", strict=True))
+"""Signs that are read as others. A soft hyphen (U+00AD) on the page is a hyphen."""
 
 CLASS_OF = {char: index + 1 for index, char in enumerate(CHARACTERS)}
 NUM_CLASSES = len(CHARACTERS) + 1
