@@ -90,6 +90,8 @@ class Writer:
             most = min(3.2, 30 / size)
             head.append(f"#show heading.where(level: 1): set text(size: {rng.uniform(1.5, most):.2f}em)")
             head.append(f"#show heading.where(level: 2): set text(size: {rng.uniform(1.1, 0.7 * most):.2f}em)")
+        if rng.random() < 0.3:
+            head.append(f"#set list(marker: [{rng.choice('•◦·–—▪')}])")
         if rng.random() < 0.25:
             head.append(f"#set par(first-line-indent: {rng.uniform(0.8, 2):.1f}em)")
         if rng.random() < 0.3:
@@ -112,7 +114,7 @@ class Writer:
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
             (0.12, self.heading, True), (0.12, self.list_, True),
-            (0.11, lambda _: table(self.content, self.rng, width, height), wide),
+            (0.13, lambda _: table(self.content, self.rng, width, height), wide),
             (0.08, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip

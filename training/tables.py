@@ -17,7 +17,7 @@ STROKES = [
     FULL_GRID, FULL_GRID, "none", "(x, y) => (bottom: 0.6pt)", "(x, y) => if y == 0 { (top: 0.8pt, bottom: 0.5pt) }",
     "(x, y) => (left: 0.5pt, right: 0.5pt)",
 ]  # fmt: skip
-EMPTY = ["", "", "—", "-", "n/a", "..."]
+EMPTY = ["", "", "", "", "—", "-", "n/a", "..."]
 
 
 @dataclass
@@ -43,6 +43,36 @@ class Grid:
         return f"colspan={columns}" if columns > 1 else f"rowspan={rows}"
 
 
+@dataclass(frozen=True)
+class Habits:
+    """How a table is filled."""
+
+    lined: bool
+    """Every cell is drawn: spans can be seen anywhere."""
+    labelled: bool
+    longest: int
+    """Characters of a label at most."""
+    longest_head: int
+    """Characters of a column's name at most; long ones wrap."""
+    num_empty: float
+    """Share of the figures that are missing."""
+    num_sections: float
+    """Share of the rows that are a label alone."""
+
+    @classmethod
+    def drawn(cls, rng: random.Random, large: bool, lined: bool) -> "Habits":
+        labelled = rng.random() < 0.7
+        longest = SHORT if not large and rng.random() < 0.5 else LONG
+        return cls(
+            lined,
+            labelled,
+            longest,
+            LONG if rng.random() < 0.3 else min(longest, 22),
+            rng.uniform(0.1, 0.5) if rng.random() < 0.35 else 0.04,
+            rng.uniform(0.05, 0.2) if labelled and rng.random() < 0.25 else 0.0,
+        )
+
+
 def table(content: Content, rng: random.Random, width: float, height: float) -> Block:
     """A table for a column of text so wide on a page so high, in points."""
     large = width > 330 and rng.random() < 0.45
@@ -50,16 +80,16 @@ def table(content: Content, rng: random.Random, width: float, height: float) -> 
     grid = Grid(
         rng.randint(5, max(6, min(32, int(0.7 * height / LOWEST)))) if large else rng.randint(2, 8),
         rng.randint(2, most_columns if width > 330 else min(4, most_columns)),
-        2 if rng.random() < 0.15 else 1,
+        2 if rng.random() < 0.2 else 1,
     )
     stroke = rng.choice(STROKES)
-    longest = SHORT if not large and rng.random() < 0.5 else LONG
-    cells, segments = _cells(grid, content, rng, stroke == FULL_GRID, longest)
+    habits = Habits.drawn(rng, large, stroke == FULL_GRID)
+    cells, segments = _cells(grid, content, rng, habits)
     size = rng.uniform(0.7, 0.9) if large or grid.num_columns > 6 else rng.uniform(0.85, 1)
     align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
     fill = "none" if rng.random() < 0.8 else "(x, y) => if calc.odd(y) { luma(230) }"
     inset = rng.uniform(2.5, 6) * (0.7 if large else 1)
-    columns = grid.num_columns if longest != SHORT or rng.random() < 0.6 else f"(1fr,) * {grid.num_columns}"
+    columns = grid.num_columns if habits.longest != SHORT or rng.random() < 0.6 else f"(1fr,) * {grid.num_columns}"
     look = f"columns: {columns}, stroke: {stroke}, align: {align}, fill: {fill}, inset: {inset:.1f}pt"
     bold = "#show table.cell.where(y: 0): strong\n" if rng.random() < 0.4 else ""
     body = f"#set text(size: {size:.2f}em, hyphenate: false)\n{bold}#table({look}, {', '.join(cells)})"
@@ -67,22 +97,27 @@ def table(content: Content, rng: random.Random, width: float, height: float) -> 
     return Block(f"#align({side}, block(breakable: false)[{body}])", segments)
 
 
-def _cells(
-    grid: Grid, content: Content, rng: random.Random, lined: bool, longest: int
-) -> tuple[list[str], list[Segment]]:
-    """The cells as Typst and as HTML. Spans need lines: nobody sees them otherwise."""
-    labelled = rng.random() < 0.7
-    numeric = [not (labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
+def _cells(grid: Grid, content: Content, rng: random.Random, habits: Habits) -> tuple[list[str], list[Segment]]:
+    """The cells as Typst and as HTML."""
+    numeric = [not (habits.labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
     cells: list[str] = []
     segments = [markup("<table>")]
     for row in range(grid.num_rows):
+        head = row < grid.num_header_rows
+        section = not head and rng.random() < habits.num_sections
         segments.append(markup("<tr>"))
         for column in range(grid.num_columns):
             if (row, column) in grid.taken:
                 continue
-            span = _span(grid, row, column, rng, lined)
-            most = min(longest, 24) if grid.num_columns > 6 and column else longest
-            value = _value(content, rng, numeric[column] and row >= grid.num_header_rows, most)
+            span = "" if section else _span(grid, row, column, rng, habits.lined)
+            most = habits.longest_head if head else habits.longest
+            most = min(most, 24) if grid.num_columns > 6 and column else most
+            value = _value(content, rng, numeric[column] and not head, most, 0.04 if head else habits.num_empty)
+            if column and section or head and not column and habits.labelled and rng.random() < 0.3:
+                value = ""
+            if span and not habits.lined:
+                value = value or content.label(most)
+                cells += _group(column, int(span.partition("=")[2]), rng)
             cells.append(f"table.cell({span.replace('=', ': ')})[{quoted(value)}]" if span else f"[{quoted(value)}]")
             name, _, number = span.partition("=")
             opening = f'<td {name}="{number}">' if span else "<td>"
@@ -92,12 +127,19 @@ def _cells(
     return cells, segments
 
 
+def _group(column: int, num_columns: int, rng: random.Random) -> list[str]:
+    """The rule below the name of a group of columns, now and then missing."""
+    rule = f"table.hline(y: 1, start: {column}, end: {column + num_columns}, stroke: 0.5pt)"
+    return [rule] if rng.random() < 0.8 else []
+
+
 def _span(grid: Grid, row: int, column: int, rng: random.Random, lined: bool) -> str:
+    """A span here, or nothing. Without lines only the names of groups of columns are seen to span."""
     dice = rng.random()
+    if row + 1 < grid.num_header_rows and dice < (0.4 if lined else 0.6) and (lined or column):
+        return grid.span(row, column, rng.choice([2, 2, 2, 3, 3, 4]), 1)
     if not lined:
         return ""
-    if row + 1 < grid.num_header_rows and dice < 0.4:
-        return grid.span(row, column, rng.choice([2, 2, 2, 3, 3, 4]), 1)
     if dice < 0.03:
         return grid.span(row, column, rng.choice([2, 2, 2, 3]), 1)
     if dice > 0.975:
@@ -105,8 +147,8 @@ def _span(grid: Grid, row: int, column: int, rng: random.Random, lined: bool) ->
     return ""
 
 
-def _value(content: Content, rng: random.Random, numeric: bool, most: int) -> str:
-    if rng.random() < 0.04:
+def _value(content: Content, rng: random.Random, numeric: bool, most: int, num_empty: float) -> str:
+    if rng.random() < (num_empty if numeric else min(num_empty, 0.1)):
         return rng.choice(EMPTY)
     if numeric:
         return content.number()

@@ -21,7 +21,8 @@ _FLAGS = (
 _NO_ADVANCE = 0.2  # pixels
 _LIGATURES = frozenset({"ff", "fi", "fl", "ffi", "ffl", "ft", "fj", "st", "ct", "tt", "Th"})
 """Other letters in one place are drawn over each other."""
-_SOFT_HYPHEN = "\xad"
+_DRAWN_AS = {"\xad": "-", **dict.fromkeys("\uf0b7\uf0a7\uf0d8\uf06e\uf071\uf076", "•")}
+"""Many fonts have one glyph for the hyphen and the soft hyphen; word processors take bullets from Symbol, Wingdings."""
 _DRAWN = mupdf.FZ_STEXT_FILLED | mupdf.FZ_STEXT_STROKED
 
 
@@ -144,5 +145,5 @@ def _glyph(char: dict[str, Any], span: dict[str, Any], line: dict[str, Any], num
         along = (x - origin_x) * dx + (y - origin_y) * dy
         x, y = origin_x + along * dx + 0.3 * size * dy, origin_y + along * dy - 0.3 * size * dx
     advance = (x1 - x0) * abs(dx) + (y1 - y0) * abs(dy)
-    drawn = "-" if char["c"] == _SOFT_HYPHEN else char["c"]  # many fonts have one glyph for it and the hyphen
+    drawn = _DRAWN_AS.get(char["c"], char["c"])
     return Glyph(drawn, x, y, (x0, y0, x1, y1), size, origin_y, span["font"], number, advance, line["dir"])
