@@ -113,7 +113,8 @@ def _cells(grid: Grid, content: Content, rng: random.Random, habits: Habits) -> 
             most = habits.longest_head if head else habits.longest
             most = min(most, 24) if grid.num_columns > 6 and column else most
             value = _value(content, rng, numeric[column] and not head, most, 0.04 if head else habits.num_empty)
-            if column and section or head and not column and habits.labelled and rng.random() < 0.3:
+            nameless = head and not column and habits.labelled and rng.random() < 0.3
+            if nameless or (section and column):
                 value = ""
             if span and not habits.lined:
                 value = value or content.label(most)
