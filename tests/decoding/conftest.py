@@ -1,4 +1,4 @@
-"""A tiny random pocket and prompts of unequal sizes."""
+"""A tiny random pocket, prompts of unequal sizes, and drafts that are right or wrong at will."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,11 @@ import torch
 
 from fastocr_cli.decoding.loop import Decoder
 from fastocr_cli.decoding.rows import Job, Written
-from fastocr_cli.models.base import Prompt, VisionModel
+from fastocr_cli.models.base import Draft, Place, Prompt, VisionModel
 from fastocr_cli.models.pocket.cells import NUM_CLASSES
 from fastocr_cli.models.pocket.letters import Letters
+from fastocr_cli.models.pocket.places import place_at
+from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.weights import load_model
 from fastocr_cli.pruning import make_method
 from tiny import TINY
@@ -64,3 +66,29 @@ def write(
     written = {done.job.key: done for done in decoder.write(jobs)}
     assert decoder.cache.num_rows == len(decoder.gaze.rows) == 0
     return [written[index] for index in range(len(prompts))]
+
+
+class Oracle:
+    """Drafts what was written when it was asked first; a third of it made wrong on request."""
+
+    def __init__(self) -> None:
+        self.written: dict[int, list[tuple[int, Place]]] = {}  # of the page with so many letters
+        self.first: dict[int, int] = {}
+        self.spoils = ""
+        self.num_asked = 0
+
+    def note(self, reading: Pointer, token: int, count: int) -> Draft:
+        self.first.setdefault(len(reading.read), count)
+        self.written.setdefault(len(reading.read), []).append((token, place_at(count - 1, *reading.place)))
+        return Draft([], [])
+
+    def draft(self, reading: Pointer, token: int, count: int) -> Draft:
+        self.num_asked += 1
+        written, number = self.written[len(reading.read)], count - self.first[len(reading.read)]
+        assert written[number] == (token, place_at(count - 1, *reading.place))
+        tokens, places = [], []
+        for i, (later, (when, row, cell)) in enumerate(written[number + 1 : number + 2 + number % 5], start=number):
+            spoilt = i % 3 == 0
+            tokens.append(int(not later) if spoilt and self.spoils == "tokens" else later)
+            places.append((when, row + 10 * (spoilt and self.spoils == "places"), cell))
+        return Draft(tokens, places)

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from decoding.conftest import make_prompt, write
+from decoding.conftest import Oracle, make_prompt, write
 from fastocr_cli.decoding import cache, loop
 from fastocr_cli.decoding.guard import LoopGuard
 from fastocr_cli.decoding.loop import Decoder
 from fastocr_cli.decoding.rows import Job, Row
-from fastocr_cli.models.base import Draft, Place, Prompt, VisionModel
-from fastocr_cli.models.pocket.places import place_at
+from fastocr_cli.models.base import Prompt, VisionModel
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.pruning import make_method
 
@@ -61,32 +60,6 @@ def test_pruning_changes_what_is_read(tiny_pocket: VisionModel, prompts: list[Pr
     read = warm * num_layers * num_visual + (num_steps - warm) * (num_visual + (num_layers - 1) * 19)
     assert pruned[2].visual_kv_read == pytest.approx(read / (num_steps * num_layers * num_visual))
     assert 0 < (pruned[2].coverage or 0) <= 1
-
-
-class Oracle:
-    """Drafts what was written when it was asked first; a third of it made wrong on request."""
-
-    def __init__(self) -> None:
-        self.written: dict[int, list[tuple[int, Place]]] = {}  # of the page with so many letters
-        self.first: dict[int, int] = {}
-        self.spoils = ""
-        self.num_asked = 0
-
-    def note(self, reading: Pointer, token: int, count: int) -> Draft:
-        self.first.setdefault(len(reading.read), count)
-        self.written.setdefault(len(reading.read), []).append((token, place_at(count - 1, *reading.place)))
-        return Draft([], [])
-
-    def draft(self, reading: Pointer, token: int, count: int) -> Draft:
-        self.num_asked += 1
-        written, number = self.written[len(reading.read)], count - self.first[len(reading.read)]
-        assert written[number] == (token, place_at(count - 1, *reading.place))
-        tokens, places = [], []
-        for i, (later, (when, row, cell)) in enumerate(written[number + 1 : number + 2 + number % 5], start=number):
-            spoilt = i % 3 == 0
-            tokens.append(int(not later) if spoilt and self.spoils == "tokens" else later)
-            places.append((when, row + 10 * (spoilt and self.spoils == "places"), cell))
-        return Draft(tokens, places)
 
 
 @pytest.mark.parametrize("spoils", ["", "tokens", "places"])

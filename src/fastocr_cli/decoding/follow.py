@@ -33,18 +33,22 @@ class Followed:
 
 @torch.inference_mode()
 def follow(model: VisionModel, method: Method, prompts: Sequence[Prompt], texts: Sequence[Sequence[int]]) -> Followed:
-    """Write `texts` (token ids, at least one a page) after their prompts, all pages in one batch."""
+    """Write `texts` (token ids, at least one a page) after their prompts, all pages in one batch.
+
+    Drafts are read as in decoding, so that their tokens share a fixation here, too.
+    """
     num_tokens = num_agreed = 0
+    num_read = [0] * len(texts)
     with Decoder[int](model, method, len(prompts)) as decoder:
         for row, prompt in enumerate(prompts):
             decoder.prefill(Job(row, prompt, max_new_tokens=len(texts[row]) + 1))
-        for step in range(max(map(len, texts)) - 1):
-            given = [text[min(step, len(text) - 1)] for text in texts]  # a text at its end waits for the others
-            scores = decoder.score(given)
-            for token, text in zip(scores.argmax(-1).tolist(), texts, strict=True):
-                if step + 1 < len(text):
-                    num_tokens += 1
-                    num_agreed += token == text[step + 1]
+        while any(num < len(text) - 1 for num, text in zip(num_read, texts, strict=True)):
+            rest = [text[min(num, len(text) - 1) :] for num, text in zip(num_read, texts, strict=True)]
+            for row, likeliest in enumerate(decoder.follow(rest)):
+                truth = rest[row][1:]  # nothing for a text at its end, which waits for the others
+                num_tokens += len(truth[: len(likeliest)])
+                num_agreed += sum(token == given for token, given in zip(likeliest, truth, strict=False))
+                num_read[row] += len(likeliest)
     reads = [decoder.gaze.visual_kv_read(row) for row in range(len(prompts))]
     coverages = [c for row in range(len(prompts)) if (c := decoder.gaze.coverage(row)) is not None]
     return Followed(

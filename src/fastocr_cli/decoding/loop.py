@@ -164,6 +164,23 @@ class Decoder(Generic[Key]):
             row.go_on(outlook, 0)
         return torch.cat([outlook.scores for outlook in outlooks])
 
+    def follow(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Read on along texts that are given, one a row, as `step` would: the first token, and the draft after it as
+        far as it is the text. A single token is its page's last and has no draft.
+
+        Returns:
+            of each row the likeliest token after each one that was read.
+        """
+        drafts = [
+            self.model.draft(row.reading, text[0], row.count + 1) if len(text) > 1 else NO_DRAFT
+            for row, text in zip(self.rows, texts, strict=True)
+        ]
+        outlooks = self._read([text[0] for text in texts], drafts)
+        rows = zip(self.rows, drafts, outlooks, texts, strict=True)
+        num_read = [row.follow(draft, outlook, text[1:]) for row, draft, outlook, text in rows]
+        self.cache.keep(num_read)
+        return [outlook.likeliest[:num] for outlook, num in zip(outlooks, num_read, strict=True)]
+
     def _read(self, tokens: list[int], drafts: Sequence[Draft]) -> list[Outlook]:
         """Run the decoder over one token a row and its draft; rows with a shorter draft are padded."""
         assert self._attachment is not None, "enter the decoder first"

@@ -1,6 +1,7 @@
 """The pages of a decoding batch: what is asked, what is being written, what was written."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -107,6 +108,15 @@ class Row(Generic[Key]):
             self.go_on(outlook, number)
             self.take(token, stop_token_ids)
             if self.finish_reason or drafted[number] != (token, self.place):
+                break
+        return number + 1
+
+    def follow(self, draft: Draft, outlook: Outlook, text: Sequence[int]) -> int:
+        """As `take_along`, but what is written next is given."""
+        drafted = [*zip(draft.tokens, draft.places, strict=True), None]
+        for number in range(len(outlook.likeliest)):
+            self.go_on(outlook, number)
+            if number >= len(text) or drafted[number] != (text[number], self.place):
                 break
         return number + 1
 
