@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import psutil
 import pytest
@@ -17,7 +18,7 @@ from PIL import Image
 import stub_readers
 from fastocr_cli.config import RunConfig
 from fastocr_cli.engine import LocalEngine
-from fastocr_cli.engine_processes import ProcessEngine
+from fastocr_cli.engine_processes import ProcessEngine, interrupts_held_back
 from fastocr_cli.errors import ExitCode, FastOCRError, ModelError
 from fastocr_cli.pages.refs import PageRef, PageResult
 from stubs import make_document, refs_of
@@ -216,6 +217,41 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path, stop: signal.Signals, a
     assert b"Interrupted after" in errors
     assert b"Traceback" not in errors
     assert b"ended by signal" not in errors
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_until_a_process_has_all_it_needs_to_start(stop: signal.Signals) -> None:
+    """Whichever thread hears of it: the one that starts the process may be deaf, and is interrupted nevertheless."""
+    before, begun, started = signal.signal(stop, signal.default_int_handler), Event(), []
+    thread = Thread(target=lambda: begun.wait(20) and signal.raise_signal(stop))
+
+    def start_one() -> None:
+        with interrupts_held_back():
+            begun.set()
+            thread.join()
+            started.append(True)
+
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start_one()
+        assert started == [True]
+        assert signal.getsignal(stop) is signal.default_int_handler
+    finally:
+        signal.signal(stop, before)
+
+
+def test_elsewhere_than_in_the_main_thread_processes_start_as_well() -> None:
+    found: list[bool] = []
+
+    def start_one() -> None:
+        with interrupts_held_back():
+            found.append(True)
+
+    thread = Thread(target=start_one)
+    thread.start()
+    thread.join()
+    assert found == [True]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")

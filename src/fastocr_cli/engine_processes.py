@@ -17,7 +17,7 @@ from logging.handlers import QueueHandler
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from types import SimpleNamespace, TracebackType
 from typing import Any, Protocol, Self
 
@@ -73,9 +73,10 @@ class ProcessEngine:
         num_threads = max(1, (os.cpu_count() or 1) // len(self.devices))
         resource_tracker.ensure_running()  # it would let interrupts through again when the first worker starts it
         try:
-            for device in self.devices:
-                config = replace(self.config, device=device, gpus=None)
-                self.started.append(Worker(config, self.make_reader, num_threads))
+            with interrupts_held_back():
+                for device in self.devices:
+                    config = replace(self.config, device=device, gpus=None)
+                    self.started.append(Worker(config, self.make_reader, num_threads))
         except BaseException:
             self.stop()
             raise
@@ -171,8 +172,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         arguments = (theirs, config, make_reader, logger.getEffectiveLevel(), num_threads)
         self.process = context.Process(target=work, args=arguments, name=f"fastocr {self.device}", daemon=True)
-        with interrupts_held_back():
-            self.process.start()
+        self.process.start()
         theirs.close()  # the pipe ends with the worker
 
     def how_it_ended(self) -> FastOCRError:
@@ -190,15 +190,25 @@ class Worker:
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """A process started inside never sees Ctrl-C, which goes to all processes of a terminal: the engine decides."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows: `work` turns it off as soon as it runs
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """A process started inside never sees Ctrl-C, which goes to all processes of a terminal: the engine decides.
+
+    It does so after this block: one that is interrupted while it starts a process leaves it half told what to do.
+    """
+    held: list[int] = []
+    here = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()
+    ours = [stop for stop in here if signal.getsignal(stop) is not None]  # None: not Python's to put back
+    handlers = {stop: signal.signal(stop, lambda number, _: held.append(number)) for stop in ours}
+    has_masks = hasattr(signal, "pthread_sigmask")  # not on Windows: there `work` turns it off as soon as it runs
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if has_masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for stop, handler in handlers.items():
+            signal.signal(stop, handler)
+        for number in held[:1]:
+            signal.raise_signal(number)
 
 
 def send_logs(engine: Connection, level: int) -> None:
