@@ -142,6 +142,20 @@ def test_a_rule_close_below_takes_no_comma_away(tmp_path: Path) -> None:
     assert layer(tmp_path, table) == "".join(figures).replace(" ", "")
 
 
+def test_an_underline_above_takes_no_letter_away(tmp_path: Path) -> None:
+    """It lies within the boxes of the letters below."""
+    lines = ["Events Trends and Issues", "United States and Canada"]
+
+    def paint(page: pymupdf.Page) -> None:
+        for row, text in enumerate(lines * 5):
+            y, width = 100 + 10.5 * row, pymupdf.get_text_length(text, fontsize=10)
+            page.insert_text((72, y), text, fontsize=10)
+            if row % 2 == 0:
+                page.draw_line((72, y + 1), (72 + width, y + 1), width=1.6)
+
+    assert layer(tmp_path, paint) == "".join(lines * 5).replace(" ", "")
+
+
 def test_one_changed_word_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
 

@@ -89,11 +89,13 @@ def _shown(glyphs: Sequence[Glyph], ink: NDArray[np.uint8], grey: NDArray[np.uin
     """(num_glyphs,): whether the picture shows each glyph's shape, and most of its line."""
     boxes = np.array([glyph.box for glyph in glyphs])
     match, contrast = _match(ink, grey, boxes)
+    whole = match.copy()
     poor = np.flatnonzero(match < _SURE_MATCH)
     if len(poor):  # perhaps for the rules around them, or under them
         tight = _around_ink(ink, boxes[poor])
-        upper = tight - np.outer((tight[:, 3] - tight[:, 1]) * _LOWER_SHARE, (0, 0, 0, 1))
-        again = [values.reshape(2, -1).max(0) for values in _match(ink, grey, np.concatenate([tight, upper]))]
+        share = (tight[:, 3] - tight[:, 1]) * _RULED_SHARE
+        upper, lower = tight - np.outer(share, (0, 0, 0, 1)), tight + np.outer(share, (0, 1, 0, 0))
+        again = [values.reshape(3, -1).max(0) for values in _match(ink, grey, np.concatenate([tight, upper, lower]))]
         match[poor], contrast[poor] = np.maximum([match[poor], contrast[poor]], again)
     match[contrast < MIN_CONTRAST] = 0.0
     match[[glyph.size < MIN_EM for glyph in glyphs]] = 0.0
@@ -102,14 +104,16 @@ def _shown(glyphs: Sequence[Glyph], ink: NDArray[np.uint8], grey: NDArray[np.uin
         lines[glyph.line].append(index)
     least = np.full(len(glyphs), MIN_GLYPH_MATCH)
     for members in lines.values():
-        usual = float(np.median(match[members]))
+        usual = float(np.median(whole[members]))  # a second look must not raise what is asked of others
+        if usual < MIN_LINE_MATCH:
+            usual = float(np.median(match[members]))
         least[members] = (
             max(MIN_GLYPH_MATCH, usual * MIN_SHARE_OF_LINE_MATCH) if usual >= MIN_LINE_MATCH else _SURE_MATCH
         )
     return match >= least
 
 
-_LOWER_SHARE = 0.3  # of a glyph: where underlines and the rules of tables touch it
+_RULED_SHARE = 0.3  # of a glyph, above or below: where underlines and the rules of tables touch it
 _FAINT = 32  # grey levels of ink that a neighbouring glyph may leave in a box
 _SURE_MATCH = 0.9  # a glyph that fits like this is seen, whatever became of the rest of its line
 
