@@ -76,19 +76,60 @@ def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch:
             assert bool(writable[pocket.tokenizer.token_to_id("a")]) != parted
 
 
-@pytest.mark.parametrize("text", ["\n", "</td><td>", "<|im_end|>"])
-def test_a_display_formula_is_closed_where_its_line_ends(
-    pocket: Model, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    (token,) = pocket.tokenizer.encode(text).ids
-    likely = 5 * torch.nn.functional.one_hot(torch.tensor([token]), pocket.network.config.vocab_size).float()
-    monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: likely.clone())
+def written_in(pocket: Model, latex: str, likely: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is written after a formula's beginning, on a page without print, by a network that likes these tokens."""
+    scores = torch.zeros(1, pocket.network.config.vocab_size)
+    for liking, text in enumerate(reversed(likely), start=1):
+        (token,) = pocket.tokenizer.encode(text).ids
+        scores[0, token] = liking
+    monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: scores.clone())
     with torch.inference_mode():
         pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
-        for formula, expected in ((None, token), (3, pocket.tokenizer.token_to_id("$$"))):
-            pointer.formula = formula
-            scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])
-            assert scores.argmax() == expected
+        for token in pocket.tokenizer.encode(latex).ids:
+            pointer.wrote(token)
+        found = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer]).argmax()
+    return pocket.detokenize([int(found)])
+
+
+@pytest.mark.parametrize("end", ["\n", "</td><td>", "<|im_end|>", "$$"])
+@pytest.mark.parametrize(
+    ("latex", "closing"),
+    [("$$ a", "$$"), ("$$ \\frac{a", "}{"), ("$$ \\frac{a}{b", "}"), ("$$ \\left( a", "\\right"),
+     ("$$ \\left( a \\right", ")"), ("$$ \\sqrt", "{"), ("$$ a_{1}", "$$"), ("$$ a_{1", "}")],
+)  # fmt: skip
+def test_a_formula_ends_before_its_line_does_and_what_it_opened_before_it(
+    pocket: Model, monkeypatch: pytest.MonkeyPatch, latex: str, closing: str, end: str
+) -> None:
+    assert written_in(pocket, latex, [end], monkeypatch) == closing
+
+
+@pytest.mark.parametrize("end", ["\n", "<|im_end|>"])
+def test_a_lone_dollar_sign_may_be_money(pocket: Model, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    assert written_in(pocket, "costs $ 5", [end], monkeypatch) == end
+    assert written_in(pocket, "where $a_{1}", [end], monkeypatch) == "$"
+    assert written_in(pocket, "where $a_{1", [end], monkeypatch) == "}"
+    assert written_in(pocket, "said", [end], monkeypatch) == end
+
+
+@pytest.mark.parametrize(
+    ("latex", "likely", "written"),
+    [
+        ("$$ a", ["}", "b"], "b"),
+        ("$$ a_{1", ["}{", "}"], "}"),
+        ("$$ \\frac{a", ["}", "b"], "b"),
+        ("$$ \\frac{a", ["}{", "b"], "}{"),
+        ("$$ \\frac{a}{b}", ["}{", "="], "="),
+        ("$$ \\frac", ["a", "_{", "{"], "{"),
+        ("$$ \\left( a \\right)", ["\\right", "b"], "b"),
+        ("$$ \\left( a_{1", ["\\right", "}"], "}"),
+        ("$$ \\left", ["{", "("], "("),
+        ("in C", ["}", "b"], "}"),
+    ],
+)
+def test_a_formula_goes_on_only_as_latex_does(
+    pocket: Model, monkeypatch: pytest.MonkeyPatch, latex: str, likely: list[str], written: str
+) -> None:
+    assert written_in(pocket, latex, likely, monkeypatch) == written
 
 
 def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:

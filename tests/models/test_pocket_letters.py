@@ -11,8 +11,9 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.columns import Drawn
+from fastocr_cli.models.pocket.formula import MAX_TOKENS, Marks
 from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, letters_of, lined_up, nearest, windows
-from fastocr_cli.models.pocket.pointer import AMONG, MAX_FORMULA, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
     LEAST_TOKEN,
@@ -28,7 +29,7 @@ from fastocr_cli.pages import Character
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(files("fastocr_cli.models.pocket") / "tokenizer.json"))
+    return TOKENIZER
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,9 @@ def spelling(vocabulary: Spelling) -> Tensor:
     return vocabulary.letters
 
 
-DISPLAY = 2121  # $$
+TOKENIZER = Tokenizer.from_file(str(files("fastocr_cli.models.pocket") / "tokenizer.json"))
+MARKS = Marks(TOKENIZER, TOKENIZER.get_vocab_size())
+DISPLAY = TOKENIZER.token_to_id("$$")
 LINES = ["the cat sat", "on the mat"]
 
 
@@ -72,7 +75,7 @@ def begun(
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
     drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
-    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags, DISPLAY)
+    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags, MARKS)
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -531,22 +534,25 @@ def test_lines_are_between_what_they_part(before: tuple[int, int], here: tuple[i
     assert drawn.between(before, here) == parted
 
 
-def test_a_display_formula_is_open_from_its_dollars_to_the_next_ones(tokenizer: Tokenizer, spelling: Tensor) -> None:
-    assert tokenizer.token_to_id("$$") == DISPLAY
+@pytest.mark.parametrize("dollars", ["$$", "$"])
+def test_a_formula_is_open_from_its_dollars_to_the_next_ones(
+    tokenizer: Tokenizer, spelling: Tensor, dollars: str
+) -> None:
+    token = tokenizer.token_to_id(dollars)
     pointer = pointer_on(["a = b", "$$ is", "a shell"], spelling)
     at(pointer, 1, 1)
-    for token, is_open in ((DISPLAY, True), (tokenizer.token_to_id("a"), True), (DISPLAY, False)):
-        pointer.wrote(token)
-        assert pointer.in_display == is_open
+    for written, is_open in ((token, True), (tokenizer.token_to_id("a"), True), (token, False)):
+        pointer.wrote(written)
+        assert bool(pointer.in_formula) == is_open
     at(pointer, 3, 1)
     assert pointer.at_mark
-    pointer.wrote(DISPLAY)
-    assert not pointer.in_display  # these are printed
+    pointer.wrote(token)
+    assert not pointer.in_formula  # these are printed
     at(pointer, 1, 1)
-    pointer.wrote(DISPLAY)
-    for _ in range(MAX_FORMULA):
+    pointer.wrote(token)
+    for _ in range(MAX_TOKENS):
         pointer.wrote(tokenizer.token_to_id("Ġ"))
-    assert not pointer.in_display  # nothing is that long
+    assert not pointer.in_formula  # nothing is that long
 
 
 def test_the_first_cell_of_a_ruled_row_is_known() -> None:
@@ -577,4 +583,4 @@ def test_a_formula_may_begin_with_a_mark(tokenizer: Tokenizer, spelling: Tensor)
     at(pointer, 1, 1)
     assert pointer.at_mark
     pointer.wrote(DISPLAY)
-    assert pointer.in_display
+    assert pointer.in_formula

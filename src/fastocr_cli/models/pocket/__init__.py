@@ -27,6 +27,7 @@ from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
@@ -67,7 +68,7 @@ class Model(VisionModel):
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
         self.tags = frozenset(i for token, i in vocabulary.items() if token.startswith(("<t", "</t")))
         self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
-        self.display = vocabulary.get("$$", -1)
+        self.marks = Marks(tokenizer, config.vocab_size)
         ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
         self.line_ends = ends | self.tags | self.stop_token_ids
         self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
@@ -113,7 +114,7 @@ class Model(VisionModel):
 
     def begin(self, prompt: Prompt) -> Pointer:
         page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
-        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags, self.display)
+        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags, self.marks)
         pointer.wording = Wording(self.tokenizer, page.print)
         return pointer
 
@@ -171,12 +172,14 @@ class Model(VisionModel):
                 scores[index, self.no_tags] = NEVER
             elif pointer.last in self.row_tags and pointer.at_first_cell:
                 scores[index, ~self.no_tags] = NEVER  # it is not empty
+            elif formula := pointer.in_formula:
+                scores[index, self.marks.unfit(formula)] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
                 token = int(scores[index].argmax())
-            if token in self.line_ends and pointer.in_display:
-                scores[index, self.display] = scores[index, token] + 1  # a formula ends before its line does
+            if (token in self.line_ends or token in self.marks.dollars) and (formula := pointer.in_formula):
+                scores[index, self.marks.ending(formula, token)] = scores[index, token] + 1  # before its line does
         return scores
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Draft, Reading
+from fastocr_cli.models.pocket.formula import MAX_TOKENS, PLAIN, Formula, Marks
 from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.printed import Printed
@@ -41,9 +42,6 @@ MIN_LEFT, AMONG, MAX_REFUSALS = 80, 0.5, 8
 how much each letter counts against them that was read in between; and how often it is told so: a photograph may look
 like letters."""
 
-MAX_FORMULA = 120
-"""Tokens that a display formula has at most; what is longer was opened by mistake."""
-
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
 
@@ -61,7 +59,7 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int], display: int
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int], marks: Marks
     ) -> None:
         """Begin to read a page.
 
@@ -70,11 +68,11 @@ class Pointer(Reading):
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: the table tags.
-            display: the token that opens and closes a display formula.
+            marks: those of LaTeX.
         """
         self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
-        self.display = display
-        self.formula: int | None = None  # tokens of the display formula that is open
+        self.marks = marks
+        self.formula: Formula | None = None  # that is open
         self.last: int | None = None  # token
         self.last_tag: int | None = None
         self.last_letter: int | None = None  # of the cell, where it is one of a table
@@ -210,9 +208,9 @@ class Pointer(Reading):
         return self.idle >= PATIENCE and not self.read[self.onward :].all()
 
     @property
-    def in_display(self) -> bool:
-        """Whether a display formula is open, and not so long that it must be none."""
-        return self.formula is not None and self.formula < MAX_FORMULA
+    def in_formula(self) -> Formula | None:
+        """The one that is open, if it is not so long that it must be none."""
+        return self.formula if self.formula and self.formula.num_tokens < MAX_TOKENS else None
 
     @property
     def crosses_a_line(self) -> bool:
@@ -230,10 +228,10 @@ class Pointer(Reading):
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
         self.last = token
         nowhere, unprinted = self.nowhere, token in self.unprinted
-        if token == self.display and (nowhere or self.char != "$"):
-            self.formula = 0 if self.formula is None else None
-        elif self.formula is not None:
-            self.formula += 1
+        if token in self.marks.dollars and (nowhere or self.char != "$"):
+            self.formula = None if self.formula else self.marks.opened_by(token)
+        elif self.formula:
+            self.formula = self.formula.after(self.marks.of.get(token, PLAIN))
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
             self.last_tag, self.last_letter = token, None
