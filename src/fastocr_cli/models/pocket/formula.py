@@ -26,14 +26,15 @@ class Marks:
     def __init__(self, tokenizer: Tokenizer, vocab_size: int) -> None:
         known = {OPENS, CLOSES, BETWEEN, LEFT, RIGHT, FRACTION, ROOT}
         alike = {"_{": RAISES, RAISES: RAISES} | {mark: mark for mark in known}
-        texts = {i: tokenizer.decode([i], skip_special_tokens=False).strip() for i in tokenizer.get_vocab().values()}
-        self.dollars = {i: tokenizer.token_to_id(text) for i, text in texts.items() if text in {"$", "$$"}}
+        vocabulary = tokenizer.get_vocab()
+        texts = {i: tokenizer.decode([i], skip_special_tokens=False).strip() for i in vocabulary.values()}
+        self.dollars = {i: vocabulary.get(text, i) for i, text in texts.items() if text in {"$", "$$"}}
         """Of each token that opens a formula, the one that closes it."""
         self.of = {i: alike[text] for i, text in texts.items() if text in alike}
         """Of each token that has one, its mark."""
-        self.display = tokenizer.token_to_id("$$")
+        self.display = vocabulary.get("$$")
         names = {OPENS, CLOSES, BETWEEN, RIGHT, ")"}
-        self.tokens = {text: i for text in names if (i := tokenizer.token_to_id(text)) is not None}
+        self.tokens = {text: vocabulary[text] for text in names & vocabulary.keys()}
         """Tokens that close what is open."""
         self.masks = {mark: torch.zeros(vocab_size, dtype=torch.bool) for mark in {RAISES, PLAIN, *known}}
         """Of each mark, its tokens (vocabulary,)."""
