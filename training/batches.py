@@ -18,7 +18,7 @@ from training.content import Content
 from training.degrade import degrade
 from training.document import Writer
 from training.model import Batch
-from training.page import Page, band, blanks, cells, enlarged, halves
+from training.page import Page, blanks, cells, halves
 from training.realset import unpack
 from training.typeset import typeset
 
@@ -27,7 +27,6 @@ END, VISION_END = 2, 4  # token ids
 Shape = tuple[int, int]  # columns and rows of visual tokens
 SMALL: list[Shape] = [(14, 9), (20, 12), (21, 15), (27, 15), (16, 12), (27, 18), (32, 24), (42, 30)]
 MIDDLE: list[Shape] = [(21, 15), (32, 30), (42, 42), (42, 60), (29, 63)]
-FACTORS = (1.25, 1.5, 2.0)  # of a second look
 WHOLE: list[Shape] = [(43, 83), (42, 88), (43, 83), (42, 88), (33, 72)]  # letter, A4, a book page
 
 
@@ -40,7 +39,6 @@ class Mixture:
     num_positions: int = 3000
     reuse: float = 0.5  # share of pages seen before, worn anew
     real: float = 0.2  # share of steps with a real page, where there are any
-    enlarged: float = 0.0  # share of steps with pages as a second look sees them, large ones in bands; for the trunk
 
     def shape(self, rng: random.Random) -> Shape:
         dice = rng.random()
@@ -103,7 +101,7 @@ class Pages(IterableDataset[Batch]):
         real = pickle.loads(real_file.read_bytes()) if real_file.exists() and not self.held_out else []
         while True:
             if real and rng.random() < self.mixture.real:
-                yield self._batch([unpack(rng.choice(real))], tokenizer, rng)
+                yield collate([degrade(unpack(rng.choice(real)), rng)], tokenizer)
                 continue
             shape = self.mixture.shape(rng)
             num_visual = shape[0] * shape[1]
@@ -113,19 +111,7 @@ class Pages(IterableDataset[Batch]):
                 fresh[shape] += typeset(writer.document(*shape, num_pages), *shape)
                 rng.shuffle(fresh[shape])
             chosen = [self._take(fresh[shape], seen[shape], rng) for _ in range(count)]
-            yield self._batch(chosen, tokenizer, rng)
-
-    def _batch(self, pages: list[Page], tokenizer: Tokenizer, rng: random.Random) -> Batch:
-        pages = [degrade(page, rng) for page in pages]
-        if rng.random() < self.mixture.enlarged:
-            factor = rng.choice(FACTORS)
-            num_visual = pages[0].num_columns * pages[0].num_rows * factor**2
-            pages = pages[: max(1, int(len(pages) / factor**2))]
-            num_rows = min(pages[0].num_rows, int(pages[0].num_rows * self.mixture.num_positions / num_visual))
-            if num_rows < pages[0].num_rows and len(pages) == 1:
-                pages = [band(pages[0], rng.randint(0, pages[0].num_rows - num_rows), num_rows)]
-            pages = [enlarged(page, factor) for page in pages]
-        return collate(pages, tokenizer)
+            yield collate([degrade(page, rng) for page in chosen], tokenizer)
 
     def _take(self, fresh: list[Page], seen: list[Page], rng: random.Random) -> Page:
         if seen and rng.random() < self.mixture.reuse:

@@ -1,14 +1,12 @@
 """A page with its truth: picture, Markdown, and the place of every character."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from fastocr_cli.models.pocket import closer
 from fastocr_cli.models.pocket.cells import CELL, HALF, blank_grid, cell_grid
 from fastocr_cli.pages import Character
 
@@ -31,24 +29,6 @@ class Page:
     @property
     def num_rows(self) -> int:
         return int(self.image.shape[0]) // TOKEN_HEIGHT
-
-
-def enlarged(page: Page, factor: float) -> Page:
-    """The page as a second look sees it."""
-    pixels = (255 - torch.from_numpy(page.image)[None, None].float()) / 255
-    larger = closer.enlarged(pixels, factor, (TOKEN_HEIGHT, TOKEN_WIDTH))[0, 0]
-    image = (255 - 255 * larger).round().to(torch.uint8).numpy()
-    return replace(page, image=image, centres=factor * page.centres, glyph_centres=factor * page.glyph_centres)
-
-
-def band(page: Page, first_row: int, num_rows: int) -> Page:
-    """Some rows of visual tokens, for what needs no Markdown: it is left out."""
-    top, height = first_row * TOKEN_HEIGHT, num_rows * TOKEN_HEIGHT
-    centres = page.glyph_centres - np.array([0, top], np.float32)
-    inside = np.flatnonzero((centres[:, 1] >= 0) & (centres[:, 1] < height))
-    glyphs = "".join(page.glyphs[i] for i in inside)
-    image = page.image[top : top + height]
-    return Page(image, "", np.zeros((0, 2), np.float32), glyphs, centres[inside])
 
 
 def halves(page: Page) -> NDArray[np.int64]:

@@ -259,8 +259,7 @@ def run(config: Config) -> None:
     config.out.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(config)
     leads = trainer.together.rank == 0
-    enlarged = 0.6 if config.part == "trunk" else 0.0
-    mixture = Mixture(config.small, config.middle, config.num_positions, enlarged=enlarged)
+    mixture = Mixture(config.small, config.middle, config.num_positions)
     held_out = held_out_batches(config.data, config.tokenizer, NUM_HELD_OUT_BATCHES, HELD_OUT_MIXTURE) if leads else []
     seed = config.seed + trainer.step + 1_000_003 * trainer.together.rank
     batches = loader(Pages(config.data, config.tokenizer, mixture, seed), config.num_workers)
