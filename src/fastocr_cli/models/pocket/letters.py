@@ -3,7 +3,7 @@
 Shared by reading and by training. Knows neither tokens nor the decoder.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
@@ -56,6 +56,10 @@ class Letters:
     """(batch, letters): the column of half cells."""
     scores: Tensor
     """(batch, letters, classes): log probabilities."""
+
+    def only(self, numbers: Tensor) -> "Letters":
+        """Some letters of a page (batch 1)."""
+        return Letters(*(getattr(self, field.name)[:, numbers] for field in fields(self)))
 
     def begins_line(self) -> Tensor:
         """(batch, letters), bool."""

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from fastocr_cli.models.pocket.afar import from_afar, with_large_print
 from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
 from fastocr_cli.models.pocket.closer import enlarged, laid_back, magnification
 from fastocr_cli.models.pocket.config import PocketConfig
@@ -22,6 +23,9 @@ NUM_STROKES = 7
 
 DARK, LONG = 0.3, 33
 """How dark a line is at least, from 0 to 1, and how many pixels long, to be one that is drawn."""
+
+LEAST_SIDE = 256
+"""Pixels; a smaller page is not looked at from further away."""
 
 LITTLE_INK = 0.02
 """Share of a cell below which the measures of its strokes fade."""
@@ -141,11 +145,11 @@ class Vision(nn.Module):
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def read(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Sight:
-        """Encode one page: as `forward` does, but print that is small and has no characters is looked at twice."""
+        """Encode one page: as `forward` does, but small and large print without characters is looked at twice."""
         features = self.look(pixels)
         scores = self.see(features)
         classes = scores.softmax(-1).to(features.dtype)
-        classes = self.closer(pixels, classes) if cells is None else known(cells, classes)
+        classes = known(cells, classes) if cells is not None else self.afar(pixels, self.closer(pixels, classes))
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
@@ -156,6 +160,14 @@ class Vision(nn.Module):
         larger = enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL))
         seen = self.see(self.look(larger)).softmax(-1)
         return laid_back(letters_of(seen, self.patch[0]), factor, *pixels.shape[-2:]).to(classes.dtype)
+
+    def afar(self, pixels: Tensor, classes: Tensor) -> Tensor:
+        """The classes of a page; lines of large print as they are seen from afar, of still larger from further."""
+        smaller = from_afar(pixels, (self.patch[0] * CELL, self.patch[1] * CELL))
+        seen = self.see(self.look(smaller)).softmax(-1)
+        if min(smaller.shape[-2:]) > LEAST_SIDE:
+            seen = self.afar(smaller, seen)
+        return with_large_print(classes, seen, self.patch[0])
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
