@@ -15,6 +15,7 @@ from fastocr_cli.models.pocket.afar import from_afar, with_large_print
 from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
 from fastocr_cli.models.pocket.closer import enlarged, laid_back, magnification
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.hyphens import with_faint_hyphens
 from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.pocket.places import place_codes
 
@@ -149,7 +150,10 @@ class Vision(nn.Module):
         features = self.look(pixels)
         scores = self.see(features)
         classes = scores.softmax(-1).to(features.dtype)
-        classes = known(cells, classes) if cells is not None else self.afar(pixels, self.closer(pixels, classes))
+        if cells is None:
+            classes = self.afar(pixels, self.closer(pixels, with_faint_hyphens(classes, self.patch[0])))
+        else:
+            classes = known(cells, classes)
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
@@ -157,17 +161,20 @@ class Vision(nn.Module):
         factor = magnification(letters_of(classes, self.patch[0]))
         if factor == 1:
             return classes
-        larger = enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL))
-        seen = self.see(self.look(larger)).softmax(-1)
+        seen = self.classes(enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL)))
         return laid_back(letters_of(seen, self.patch[0]), factor, *pixels.shape[-2:]).to(classes.dtype)
 
     def afar(self, pixels: Tensor, classes: Tensor) -> Tensor:
         """The classes of a page; lines of large print as they are seen from afar, of still larger from further."""
         smaller = from_afar(pixels, (self.patch[0] * CELL, self.patch[1] * CELL))
-        seen = self.see(self.look(smaller)).softmax(-1)
+        seen = self.classes(smaller)
         if min(smaller.shape[-2:]) > LEAST_SIDE:
             seen = self.afar(smaller, seen)
         return with_large_print(classes, seen, self.patch[0])
+
+    def classes(self, pixels: Tensor) -> Tensor:
+        """What one look at a page makes of it: probabilities of classes, (1, height / 8, width / 8, 2, classes)."""
+        return with_faint_hyphens(self.see(self.look(pixels)).softmax(-1), self.patch[0])
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
