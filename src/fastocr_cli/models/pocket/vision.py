@@ -15,6 +15,7 @@ from fastocr_cli.models.pocket.afar import from_afar, with_large_print
 from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
 from fastocr_cli.models.pocket.closer import enlarged, laid_back, magnification
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.doubles import with_doubles
 from fastocr_cli.models.pocket.hyphens import with_faint_hyphens
 from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.pocket.places import place_codes
@@ -149,11 +150,8 @@ class Vision(nn.Module):
         """Encode one page: as `forward` does, but small and large print without characters is looked at twice."""
         features = self.look(pixels)
         scores = self.see(features)
-        classes = scores.softmax(-1).to(features.dtype)
-        if cells is None:
-            classes = self.afar(pixels, self.closer(pixels, with_faint_hyphens(classes, self.patch[0])))
-        else:
-            classes = known(cells, classes)
+        classes = self.told(pixels, scores).to(features.dtype)
+        classes = known(cells, classes) if cells is not None else self.afar(pixels, self.closer(pixels, classes))
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
@@ -174,7 +172,11 @@ class Vision(nn.Module):
 
     def classes(self, pixels: Tensor) -> Tensor:
         """What one look at a page makes of it: probabilities of classes, (1, height / 8, width / 8, 2, classes)."""
-        return with_faint_hyphens(self.see(self.look(pixels)).softmax(-1), self.patch[0])
+        return self.told(pixels, self.see(self.look(pixels)))
+
+    def told(self, pixels: Tensor, scores: Tensor) -> Tensor:
+        """Probabilities of a page's classes; what the trunk doubts is told from the print around it."""
+        return with_faint_hyphens(with_doubles(scores.softmax(-1), pixels), self.patch[0])
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
