@@ -4,12 +4,18 @@ import pytest
 import torch
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES
-from fastocr_cli.models.pocket.doubles import with_doubles
+from fastocr_cli.models.pocket.doubles import part_doubles
 from fastocr_cli.models.pocket.letters import letters_of
 
 
 def read(classes: torch.Tensor) -> str:
     return "".join(CHARACTERS[which - 1] for which in letters_of(classes, 2).scores[0].argmax(-1).tolist())
+
+
+def parted(classes: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+    changed = classes.clone()
+    part_doubles(changed, pixels)
+    return changed
 
 
 def a_pair(char: str, likely: float) -> torch.Tensor:
@@ -34,8 +40,8 @@ def strokes(*columns: int, bar: bool = False) -> torch.Tensor:
 def test_two_strokes_are_two_letters_and_one_is_one(bar: bool) -> None:
     seen = a_pair("t", 0.75)
     assert read(seen) == "t"
-    assert read(with_doubles(seen, strokes(0, 5, bar=bar))) == "tt"
-    assert read(with_doubles(seen, strokes(3, bar=bar))) == "t"
+    assert read(parted(seen, strokes(0, 5, bar=bar))) == "tt"
+    assert read(parted(seen, strokes(3, bar=bar))) == "t"
 
 
 @pytest.mark.parametrize(
@@ -44,10 +50,10 @@ def test_two_strokes_are_two_letters_and_one_is_one(bar: bool) -> None:
 )
 def test_others_stay_as_they_are(char: str, likely: float) -> None:
     seen = a_pair(char, likely)
-    assert torch.equal(with_doubles(seen, strokes(0, 5)), seen)
+    assert torch.equal(parted(seen, strokes(0, 5)), seen)
 
 
 def test_a_page_without_print_stays_as_it_is() -> None:
     classes = torch.zeros(1, 4, 6, 2, NUM_CLASSES)
     classes[..., 0] = 1
-    assert torch.equal(with_doubles(classes, torch.zeros(1, 1, 32, 48)), classes)
+    assert torch.equal(parted(classes, torch.zeros(1, 1, 32, 48)), classes)

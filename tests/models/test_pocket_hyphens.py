@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from fastocr_cli.models.pocket import Model, ink
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES
-from fastocr_cli.models.pocket.hyphens import second_halves, with_faint_hyphens
+from fastocr_cli.models.pocket.hyphens import second_halves, strengthen_hyphens
 from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.weights import load_model
 
@@ -29,6 +29,12 @@ def test_second_halves(lines: list[str], begins: list[int]) -> None:
     classes = np.array([CLASS_OF[char] for line in lines for char in line], np.int64)
     line = np.array([number for number, text in enumerate(lines) for _ in text], np.int64)
     assert np.flatnonzero(second_halves(line, classes)).tolist() == begins
+
+
+def strengthened(classes: torch.Tensor) -> torch.Tensor:
+    changed = classes.clone()
+    strengthen_hyphens(changed, 2)
+    return changed
 
 
 def read(classes: torch.Tensor) -> str:
@@ -59,7 +65,7 @@ def test_a_faint_hyphen_counts_at_the_end_of_a_line(
     faint = 10 + 2 * len(before) - 2 + distance
     classes[0, 3, faint, 0], classes[0, 3, faint, CLASS_OF["-"]] = 1 - likely, likely
     classes = classes.unflatten(2, (-1, 2))
-    found = with_faint_hyphens(classes, 2)
+    found = strengthened(classes)
     assert (read(found) if before else "") == seen
     assert torch.equal(found, classes) == ("-" not in seen)
 
@@ -70,7 +76,7 @@ def test_a_faint_hyphen_within_a_line_stays_faint() -> None:
     for half, char, likely in ((10, "a", 0.9), (12, "-", 0.2), (14, "b", 0.9)):
         classes[0, 3, half, 0], classes[0, 3, half, CLASS_OF[char]] = 1 - likely, likely
     classes = classes.unflatten(2, (-1, 2))
-    assert read(with_faint_hyphens(classes, 2)) == "ab"
+    assert read(strengthened(classes)) == "ab"
 
 
 @pytest.mark.parametrize("em", [16, 19])

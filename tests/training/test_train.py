@@ -15,7 +15,7 @@ from fastocr_cli.models.pocket.cells import ASCII, NUM_CLASSES
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.spelling import NOTHING
-from fastocr_cli.models.pocket.vision import NUM_STROKES, certain, inked, known, strokes
+from fastocr_cli.models.pocket.vision import certain, inked, known
 
 pytest.importorskip("typst")
 
@@ -200,22 +200,6 @@ def test_characters_that_are_not_on_the_page_are_not_believed() -> None:
 def test_characters_that_the_trunk_hardly_saw_are_taken_at_the_pages_word() -> None:
     cells = torch.randint(len(ASCII) + 1, NUM_CLASSES, (2, 2, 6, 9))
     assert torch.equal(known(cells, certain(cells.roll(1, 0))), certain(cells))
-
-
-def test_strokes_tell_bold_print_and_rules() -> None:
-    pixels = torch.zeros(4, 1, 48, 48)
-    pixels[0, :, ::8] = 1  # hairlines of the whole width
-    pixels[1, :, :, 16:19] = 1  # an upright stroke of three pixels
-    pixels[2, :, 20:23, 8:22] = 1  # the bar of a fraction
-    seen = strokes(pixels)
-    assert seen.shape == (4, 6, 6, NUM_STROKES)
-    ink, two, three, four, across, long, down = (seen.mean((1, 2)) > 0).T.tolist()
-    assert ink == [True, True, True, False]
-    assert two == three == [False, True, True, False]
-    assert not any(four)
-    assert across == [True, False, True, False]
-    assert long == [True, False, False, False]
-    assert down == [False, True, False, False]
 
 
 def test_white_paper_is_dropped_and_ink_is_kept() -> None:

@@ -34,7 +34,8 @@ from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
-from fastocr_cli.models.pocket.vision import drawn_lines, fold_norms
+from fastocr_cli.models.pocket.strokes import drawn_lines
+from fastocr_cli.models.pocket.vision import fold_norms
 from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
 from fastocr_cli.pages import Character, PageImage, Resolution
 

@@ -23,11 +23,11 @@ ABOVE = 2
 """Rows of pixels at the top of a cell where the bars of `tt` and `ff` meet."""
 
 
-def with_doubles(classes: Tensor, pixels: Tensor) -> Tensor:
-    """Probabilities of classes (1, height / 8, width / 8, 2, classes) in which such letters are sure to be two.
+def part_doubles(classes: Tensor, pixels: Tensor) -> None:
+    """Make such letters sure to be two.
 
     Args:
-        classes: as the trunk sees them.
+        classes: (1, height / 8, width / 8, 2, classes), the probabilities that are changed.
         pixels: (1, 1, height, width), 0 for white to 1 for black.
     """
     halves = classes.flatten(2, 3)
@@ -40,7 +40,4 @@ def with_doubles(classes: Tensor, pixels: Tensor) -> Tensor:
     strokes = torch.minimum(left.amax(1), right.amax(1))
     two = (strokes > DARK) & (between.amin(1) < WHITE * strokes)
     row, half = row[two], half[two]
-    letter = F.one_hot(which[row, half] + 1, classes.shape[-1]).to(classes)
-    parted = halves.clone()
-    parted[0, row, half] = parted[0, row, half + 1] = letter
-    return parted.view_as(classes)
+    halves[0, row, half] = halves[0, row, half + 1] = F.one_hot(which[row, half] + 1, classes.shape[-1]).to(classes)

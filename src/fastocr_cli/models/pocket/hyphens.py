@@ -34,8 +34,8 @@ def second_halves(line: Ints, classes: Ints) -> NDArray[np.bool_]:
     return found
 
 
-def with_faint_hyphens(classes: Tensor, cells_in_a_token: int) -> Tensor:
-    """Probabilities of classes (1, height / 8, width / 8, 2, classes) in which hyphens at the end of a line are sure.
+def strengthen_hyphens(classes: Tensor, cells_in_a_token: int) -> None:
+    """Make hyphens at the end of a line sure, in probabilities (1, height / 8, width / 8, 2, classes).
 
     A line ends where no letter follows within AHEAD half cells and one more.
     """
@@ -52,6 +52,4 @@ def with_faint_hyphens(classes: Tensor, cells_in_a_token: int) -> Tensor:
     best = seen[found].flatten(1).argmax(-1)
     rows = (row[found] + best // AHEAD - 1).clamp(0, classes.shape[1] - 1)
     halves = (half[found] + best % AHEAD + 1).clamp(max=2 * classes.shape[2] - 1)
-    sure = classes.flatten(2, 3).clone()
-    sure[0, rows, halves] = F.one_hot(torch.tensor(HYPHEN), classes.shape[-1]).to(classes)
-    return sure.view_as(classes)
+    classes.flatten(2, 3)[0, rows, halves] = F.one_hot(torch.tensor(HYPHEN), classes.shape[-1]).to(classes)

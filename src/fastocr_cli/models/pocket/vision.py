@@ -12,25 +12,17 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from fastocr_cli.models.pocket.afar import from_afar, with_large_print
-from fastocr_cli.models.pocket.cells import ASCII, CELL, HALF, NUM_CLASSES
+from fastocr_cli.models.pocket.cells import ASCII, CELL, NUM_CLASSES
 from fastocr_cli.models.pocket.closer import enlarged, laid_back, magnification
 from fastocr_cli.models.pocket.config import PocketConfig
-from fastocr_cli.models.pocket.doubles import with_doubles
-from fastocr_cli.models.pocket.hyphens import with_faint_hyphens
+from fastocr_cli.models.pocket.doubles import part_doubles
+from fastocr_cli.models.pocket.hyphens import strengthen_hyphens
 from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.pocket.places import place_codes
-
-NUM_STROKES = 7
-"""Measures of the strokes in a cell (`strokes`)."""
-
-DARK, LONG = 0.3, 33
-"""How dark a line is at least, from 0 to 1, and how many pixels long, to be one that is drawn."""
+from fastocr_cli.models.pocket.strokes import NUM_STROKES, strokes
 
 LEAST_SIDE = 256
 """Pixels; a smaller page is not looked at from further away."""
-
-LITTLE_INK = 0.02
-"""Share of a cell below which the measures of its strokes fade."""
 
 
 def conv_norm_relu(channels_in: int, channels_out: int, stride: int = 1) -> nn.Sequential:
@@ -150,8 +142,11 @@ class Vision(nn.Module):
         """Encode one page: as `forward` does, but small and large print without characters is looked at twice."""
         features = self.look(pixels)
         scores = self.see(features)
-        classes = self.told(pixels, scores).to(features.dtype)
-        classes = known(cells, classes) if cells is not None else self.afar(pixels, self.closer(pixels, classes))
+        if cells is not None:
+            classes = known(cells, scores.softmax(-1).to(features.dtype))
+        else:
+            classes = self.told(pixels, scores)
+            classes = self.afar(pixels, self.closer(pixels, classes)).to(features.dtype)
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
     def closer(self, pixels: Tensor, classes: Tensor) -> Tensor:
@@ -176,7 +171,10 @@ class Vision(nn.Module):
 
     def told(self, pixels: Tensor, scores: Tensor) -> Tensor:
         """Probabilities of a page's classes; what the trunk doubts is told from the print around it."""
-        return with_faint_hyphens(with_doubles(scores.softmax(-1), pixels), self.patch[0])
+        classes = scores.softmax(-1)
+        part_doubles(classes, pixels)
+        strengthen_hyphens(classes, self.patch[0])
+        return classes
 
     def look(self, pixels: Tensor) -> Tensor:
         """What the trunk makes of each cell, (batch, height / 8, width / 8, channels)."""
@@ -209,45 +207,6 @@ class Vision(nn.Module):
         return chosen
 
 
-def strokes(pixels: Tensor) -> Tensor:
-    """How thick and how long the strokes of the print are: (batch, height / 8, width / 8, NUM_STROKES).
-
-    Granulometry (Matheron 1975): how much ink there is, and which shares of it outlast erosions by squares of 2, 3 and
-    4 pixels, and openings by bars of 13 and 33 pixels across and of 25 down.
-    """
-    found = [pixels]
-    for _ in range(3):
-        found.append(_least(_least(F.pad(found[-1], (0, 1, 0, 1)), 2, -1), 2, -2))
-    found += [_opened(pixels, size, dim) for size, dim in ((13, -1), (33, -1), (25, -2))]
-    ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
-    return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
-
-
-def drawn_lines(pixels: Tensor) -> Tensor:
-    """Where lines are drawn, across and down: (batch, 2, height / 8, width / 4), dark strokes of 33 pixels and more."""
-    dark = (pixels > DARK).to(pixels.dtype)
-    lines = torch.cat([_opened(dark, LONG, dim) for dim in (-1, -2)], 1)
-    return F.max_pool2d(lines, (CELL, HALF)) > 0
-
-
-def _opened(pixels: Tensor, size: int, dim: int) -> Tensor:
-    """What outlasts an opening by a bar of `size` pixels along a dimension, -1 or -2."""
-    margin = (size - 1, size - 1)
-    padded = F.pad(pixels, margin if dim == -1 else (0, 0, *margin))
-    return -_least(-_least(padded, size, dim), size, dim)
-
-
-def _least(values: Tensor, size: int, dim: int) -> Tensor:
-    """The least of each `size` values in a row, in a few steps: max_pool2d's time grows with the size."""
-    seen = 1
-    while seen < size:
-        step = min(seen, size - seen)
-        rest = values.shape[dim] - step
-        values = torch.minimum(values.narrow(dim, 0, rest), values.narrow(dim, step, rest))
-        seen += step
-    return values
-
-
 def certain(cells: Tensor) -> Tensor:
     """Classes (batch, 2, rows, columns) as probabilities of 0 and 1, (batch, rows, columns, 2, classes)."""
     cells = cells.permute(0, 2, 3, 1)[..., None]
@@ -273,11 +232,14 @@ def agreement(cells: Tensor, seen: Tensor) -> Tensor:
     Only those of ASCII are asked for: it has hardly seen the others. A page without any is taken at its word.
     """
     own = cells.movedim(1, -1).flatten(-2)  # (batch, rows, halves)
-    asked = (own > 0) & (own <= len(ASCII))
-    scores = F.pad(seen.flatten(2, 3).float(), (0, 0, 1, 1))
-    sure = torch.stack([scores[:, :, i : i + own.shape[2]].gather(-1, own[..., None])[..., 0] for i in range(3)]).sum(0)
-    num_asked = asked.sum((1, 2))
-    return torch.where(num_asked > 0, (sure * asked).sum((1, 2)) / num_asked.clamp(min=1), 1)
+    page, row, half = asked = ((own > 0) & (own <= len(ASCII))).nonzero(as_tuple=True)
+    halves, sure = seen.flatten(2, 3), seen.new_zeros(len(page), dtype=torch.float32)
+    for aside in (half - 1, half, half + 1):
+        inside = (aside >= 0) & (aside < own.shape[2])
+        sure += halves[page, row, aside.clamp(0, own.shape[2] - 1), own[asked]].float() * inside
+    num_asked = page.bincount(minlength=len(cells))
+    total = sure.new_zeros(len(cells)).index_add(0, page, sure)
+    return torch.where(num_asked > 0, total / num_asked.clamp(min=1), 1)
 
 
 def inked(pixels: Tensor, cells: Tensor | None, config: PocketConfig, contrast: float = 0.06) -> Tensor:
