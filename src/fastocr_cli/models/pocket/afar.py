@@ -53,11 +53,12 @@ def with_large_print(classes: Tensor, afar: Tensor, cells_in_a_token: int) -> Te
     sure, near_sure, middle = _sure(afar, far), _sure(classes, near), _middle(afar, far)
     large, cleared = [], torch.zeros(classes.shape[1], 2 * classes.shape[2], dtype=torch.bool)
     for line in _lines(far):
-        middle[line] = middle[line].mean()
         pitch = _pitch(far, line)
+        if pitch < LARGE or sure[line].mean() < SURE:
+            continue
+        middle[line] = middle[line].mean()
         top, bottom, left, right = box = _box(far, line, float(middle[line[0]]), pitch)
-        better = np.square(sure[line]).sum() > np.square(near_sure[_inside(near, box)]).sum()
-        if pitch >= LARGE and sure[line].mean() >= SURE and (better or pitch >= LARGER):
+        if pitch >= LARGER or np.square(sure[line]).sum() > np.square(near_sure[_inside(near, box)]).sum():
             large.append(line)
             cleared[top:bottom, left:right] = True
     if not large:
@@ -90,7 +91,7 @@ def _middle(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
 
 
 def _lines(letters: Letters) -> list[Ints]:
-    """The numbers of letters that stand in one line without much white between them, two and more."""
+    """The numbers of letters that stand in one line without much white between them, three and more."""
     num = int((letters.row[0] >= 0).sum())
     line, half = (values[0, :num].cpu().numpy() for values in (letters.line, letters.half))
     cuts = np.flatnonzero((np.diff(line) != 0) | (np.diff(half) > APART)) + 1
