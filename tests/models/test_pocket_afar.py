@@ -61,6 +61,7 @@ def test_a_line_of_large_print_is_taken_from_afar_and_what_was_seen_of_its_strok
     ("line", "nearer"),
     [
         pytest.param((TITLE, 4, 4, 3, 0.6), STROKES, id="unsure"),
+        pytest.param(("-----a-=", 4, 4, 3, 0.9), STROKES, id="lines that look like dashes"),
         pytest.param((TITLE, 4, 4, 1, 0.9), STROKES, id="small"),
         pytest.param(("An", 4, 4, 3, 0.9), STROKES, id="two letters"),
         pytest.param((TITLE, 4, 4, 2, 0.9), (TITLE, 9, 9, 4, 0.95), id="surer from near"),

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CELL, HALF
+from fastocr_cli.models.pocket.cells import CELL, CHARACTERS, HALF
 from fastocr_cli.models.pocket.closer import laid_back
 from fastocr_cli.models.pocket.letters import Letters, letters_of
 
@@ -20,8 +20,9 @@ Ints = NDArray[np.int64]
 AFAR = 2
 """How many times smaller the page is."""
 
-SURE = 0.7
-"""Mean probability of the letters of a line of large print, as seen from afar: small print stays below 0.6."""
+SURE, WORDS = 0.8, 0.6
+"""Mean probability of the letters of a line of large print, as seen from afar, and the share of letters and figures in
+it: small print stays below 0.7, or looks like dashes."""
 
 LARGE, LARGER = 1.9, 2.05
 """Half cells from letter to letter on average, seen from afar: where the nearer look may be surer, and where it is not
@@ -50,11 +51,11 @@ def with_large_print(classes: Tensor, afar: Tensor, cells_in_a_token: int) -> Te
         afar: the same of the page half as large, padded.
     """
     near, far = letters_of(classes, cells_in_a_token), letters_of(afar, cells_in_a_token)
-    sure, near_sure, middle = _sure(afar, far), _sure(classes, near), _middle(afar, far)
+    sure, near_sure, middle, in_words = _sure(afar, far), _sure(classes, near), _middle(afar, far), _in_words(far)
     large, cleared = [], torch.zeros(classes.shape[1], 2 * classes.shape[2], dtype=torch.bool)
     for line in _lines(far):
         pitch = _pitch(far, line)
-        if pitch < LARGE or sure[line].mean() < SURE:
+        if pitch < LARGE or sure[line].mean() < SURE or in_words[line].mean() < WORDS:
             continue
         middle[line] = middle[line].mean()
         top, bottom, left, right = box = _box(far, line, float(middle[line[0]]), pitch)
@@ -78,6 +79,13 @@ def _sure(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
     likeliest = F.max_pool2d(likeliest[None, None].float(), (3, 1), 1, (1, 0))[0, 0]
     num = int((letters.row[0] >= 0).sum())
     return likeliest[letters.cell_row[0, :num], letters.half[0, :num]].cpu().numpy()
+
+
+def _in_words(letters: Letters) -> NDArray[np.bool_]:
+    """Which letters are letters or figures, (letters,)."""
+    kinds = np.array([False, *(char.isalnum() for char in CHARACTERS)])
+    found: NDArray[np.bool_] = kinds[letters.scores[0].argmax(-1).cpu().numpy()]
+    return found
 
 
 def _middle(classes: Tensor, letters: Letters) -> NDArray[np.float32]:

@@ -154,20 +154,17 @@ class Vision(nn.Module):
         factor = magnification(letters_of(classes, self.patch[0]))
         if factor == 1:
             return classes
-        seen = self.classes(enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL)))
+        larger = enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL))
+        seen = self.told(larger, self.see(self.look(larger)))
         return laid_back(letters_of(seen, self.patch[0]), factor, *pixels.shape[-2:]).to(classes.dtype)
 
     def afar(self, pixels: Tensor, classes: Tensor) -> Tensor:
         """The classes of a page; lines of large print as they are seen from afar, of still larger from further."""
         smaller = from_afar(pixels, (self.patch[0] * CELL, self.patch[1] * CELL))
-        seen = self.classes(smaller)
+        seen = self.see(self.look(smaller)).softmax(-1)
         if min(smaller.shape[-2:]) > LEAST_SIDE:
             seen = self.afar(smaller, seen)
         return with_large_print(classes, seen, self.patch[0])
-
-    def classes(self, pixels: Tensor) -> Tensor:
-        """What one look at a page makes of it: probabilities of classes, (1, height / 8, width / 8, 2, classes)."""
-        return self.told(pixels, self.see(self.look(pixels)))
 
     def told(self, pixels: Tensor, scores: Tensor) -> Tensor:
         """Probabilities of a page's classes; what the trunk doubts is told from the print around it."""
