@@ -124,6 +124,7 @@ def test_a_lone_dollar_sign_may_be_money(pocket: Model, monkeypatch: pytest.Monk
         ("$$ \\left( a_{1", ["\\right", "}"], "}"),
         ("$$ \\left", ["{", "("], "("),
         ("in C", ["}", "b"], "}"),
+        ("$$ a $$", ["$$", "$", "b"], "b"),
     ],
 )
 def test_a_formula_goes_on_only_as_latex_does(

@@ -153,6 +153,13 @@ def test_exported_weights_load_into_the_package(config: Config, tmp_path: Path) 
     weights = load_file(tmp_path / "weights" / "model.safetensors")
     assert set(weights) == set(trainer.model.network.state_dict())
     assert weights["lm.embed_tokens.weight"].dtype == torch.float16
+    trainer.model.network.copy.bias.data += 1
+    trainer.mean["copy.bias"] += 1
+    trainer.save()
+    export(config.out / "last.pt", tmp_path / "mixed", tmp_path / "weights" / "model.safetensors", share=0.25)
+    mixed = load_file(tmp_path / "mixed" / "model.safetensors")
+    assert mixed["copy.bias"].item() == pytest.approx(weights["copy.bias"].item() + 0.25, abs=1e-2)
+    assert torch.equal(mixed["next_place.bias"], weights["next_place.bias"])
 
 
 def test_characters_alone_are_read_as_beside_a_picture_that_agrees(batch: Batch) -> None:

@@ -77,7 +77,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
         Checkpoint(
             "pocket",
             "pocket",
-            revision="9770",  # the training step in its config.json: a profile of older weights is not used
+            revision="10390",  # the training step in its config.json: a profile of older weights is not used
             licence="AGPL-3.0-or-later",
             size_gb=0.016,
             summary="embedded, 8M parameters, offline",

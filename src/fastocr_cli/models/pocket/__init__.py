@@ -175,6 +175,8 @@ class Model(VisionModel):
                 scores[index, ~self.no_tags] = NEVER  # it is not empty
             elif formula := pointer.in_formula:
                 scores[index, self.marks.unfit(formula)] = NEVER
+            elif pointer.last in self.marks.dollars:
+                scores[index, list(self.marks.dollars)] = NEVER  # one formula does not begin where another ends
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
