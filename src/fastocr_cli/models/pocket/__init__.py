@@ -167,16 +167,8 @@ class Model(VisionModel):
         scores = torch.where(own[:, None], sharpened(scores, fit, self.prints), scores)
         scores[:, self.foreign] = NEVER
         for index, pointer in enumerate(pointers):
-            if pointer.must_read:
-                scores[index, self.never_printed if pointer.at_mark else self.unprinted] = NEVER
-            elif self.in_table(pointer.last_tag) and pointer.crosses_a_line:
-                scores[index, self.no_tags] = NEVER
-            elif pointer.last in self.row_tags and pointer.at_first_cell:
-                scores[index, ~self.no_tags] = NEVER  # it is not empty
-            elif formula := pointer.in_formula:
-                scores[index, self.marks.unfit(formula)] = NEVER
-            elif pointer.last in self.marks.dollars:
-                scores[index, list(self.marks.dollars)] = NEVER  # one formula does not begin where another ends
+            if (unfit := self.unfit(pointer)) is not None:
+                scores[index, unfit] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
@@ -184,6 +176,20 @@ class Model(VisionModel):
             if (token in self.line_ends or token in self.marks.dollars) and (formula := pointer.in_formula):
                 scores[index, self.marks.ending(formula, token)] = scores[index, token] + 1  # before its line does
         return scores
+
+    def unfit(self, pointer: Pointer) -> Tensor | None:
+        """Tokens (vocabulary,), bool, that cannot be written where the finger is; None where all can."""
+        if pointer.must_read:
+            return self.never_printed if pointer.at_mark else self.unprinted
+        if self.in_table(pointer.last_tag) and pointer.crosses_a_line:
+            return self.no_tags
+        if pointer.last in self.row_tags and pointer.at_first_cell:
+            return ~self.no_tags  # it is not empty
+        if formula := pointer.in_formula:
+            return self.marks.unfit(formula)
+        if pointer.last in self.marks.dollars:
+            return self.marks.opening  # one formula does not begin where another ends
+        return None
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)

@@ -38,6 +38,9 @@ class Marks:
         """Tokens that close what is open."""
         self.masks = {mark: torch.zeros(vocab_size, dtype=torch.bool) for mark in {RAISES, PLAIN, *known}}
         """Of each mark, its tokens (vocabulary,)."""
+        self.opening = torch.zeros(vocab_size, dtype=torch.bool)
+        """The tokens (vocabulary,) that open a formula."""
+        self.opening[list(self.dollars)] = True
         for token in texts:
             self.masks[self.of.get(token, PLAIN)][token] = True
 
