@@ -74,15 +74,15 @@ def test_a_page_whose_columns_run_into_each_other_is_no_page(heading: str, reada
 def test_a_page_whose_words_leave_their_column_is_no_page(data: Path) -> None:
     rng = random.Random(7)
     writer, shape = Writer(Content(data, rng), rng), (43, 83)
-    document = next(d for _ in range(40) if len((d := writer.document(*shape, num_pages=2)).columns) == 2)
+    documents = (document for _ in range(40) if len((document := writer.document(*shape, num_pages=2)).columns) == 2)
+    document, pages = next((found, pages) for found in documents if (pages := list(typeset(found, *shape))))
     (left, right), (second, _) = document.columns
     assert 0 < left < right < second
     for x, leaves in ((right - 1, False), (right + 3, True), (second + 2, False), (left - 3, True), (np.nan, False)):
         assert leaves_columns(np.array([left + 5, x], np.float32) * SCALE, document.columns) == leaves
     assert not leaves_columns(np.array([1.0], np.float32), ())  # nobody said where columns are
-    pages = list(typeset(document, *shape))
-    outside = replace(document, columns=((0.0, 1.0),))
     assert pages
+    outside = replace(document, columns=((0.0, 1.0),))
     assert not list(typeset(outside, *shape))
 
 
