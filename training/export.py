@@ -21,17 +21,15 @@ def export(checkpoint: Path, folder: Path, before: Path | None = None, share: fl
     weights = state["network"] | {name: w for name, w in state["mean"].items() if name in state["network"]}
     if before:
         old = load_file(before)
-        weights = {name: torch.lerp(old[name].to(w), w, share) if _is_real(w) else w for name, w in weights.items()}
-    half = {name: (w.half() if _is_real(w) else w).contiguous() for name, w in weights.items()}
+        weights = {
+            name: torch.lerp(old[name].to(w), w, share) if w.is_floating_point() else w for name, w in weights.items()
+        }
+    half = {name: (w.half() if w.is_floating_point() else w).contiguous() for name, w in weights.items()}
     folder.mkdir(parents=True, exist_ok=True)
     save_file(half, folder / "model.safetensors", metadata={"step": str(state["step"])})
     config = PocketConfig(vocab_size=len(weights["lm.embed_tokens.weight"]))
     values = {"model_type": "pocket", **asdict(config), "training_step": state["step"]}
     (folder / "config.json").write_text(json.dumps(values, indent=1) + "\n")
-
-
-def _is_real(weight: torch.Tensor) -> bool:
-    return weight.is_floating_point()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CELL, CHARACTERS, HALF
-from fastocr_cli.models.pocket.closer import laid_back
+from fastocr_cli.models.pocket.closer import NEAR, laid_back, padded
 from fastocr_cli.models.pocket.letters import Letters, letters_of
 
 Ints = NDArray[np.int64]
@@ -28,9 +28,8 @@ LARGE, LARGER = 1.9, 2.05
 """Half cells from letter to letter on average, seen from afar: where the nearer look may be surer, and where it is not
 asked any more."""
 
-APART, NEAR = 14, 6
-"""Half cells of white, seen from afar, between two lines of large print that lie beside each other, and half cells
-between letters of one word at most."""
+APART = 14
+"""Half cells of white, seen from afar, between two lines of large print that lie beside each other."""
 
 REACH = 1.25
 """How far a line reaches above and below its middle, in mean distances from letter to letter: about 0.6 em."""
@@ -38,9 +37,7 @@ REACH = 1.25
 
 def from_afar(pixels: Tensor, multiple: tuple[int, int]) -> Tensor:
     """Pages (batch, 1, height, width) half as large, padded with white to multiples of (rows, columns)."""
-    smaller = F.avg_pool2d(pixels, AFAR)
-    height, width = smaller.shape[-2:]
-    return F.pad(smaller, (0, -width % multiple[1], 0, -height % multiple[0]))
+    return padded(F.avg_pool2d(pixels, AFAR), multiple)
 
 
 def with_large_print(classes: Tensor, afar: Tensor, cells_in_a_token: int) -> Tensor:
@@ -77,8 +74,7 @@ def _sure(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
     """The probability of each letter, (letters,), where it was seen: in its row of cells or in one beside it."""
     likeliest = classes[0, ..., 1:].amax(-1).flatten(1)
     likeliest = F.max_pool2d(likeliest[None, None].float(), (3, 1), 1, (1, 0))[0, 0]
-    num = int((letters.row[0] >= 0).sum())
-    return likeliest[letters.cell_row[0, :num], letters.half[0, :num]].cpu().numpy()
+    return likeliest[letters.cell_row[0, : letters.num_letters], letters.half[0, : letters.num_letters]].cpu().numpy()
 
 
 def _in_words(letters: Letters) -> NDArray[np.bool_]:
@@ -90,8 +86,7 @@ def _in_words(letters: Letters) -> NDArray[np.bool_]:
 
 def _middle(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
     """The middle of each letter in rows of cells and their fractions, (letters,): it may be seen in two of them."""
-    num = int((letters.row[0] >= 0).sum())
-    row, half = letters.cell_row[0, :num], letters.half[0, :num]
+    row, half = (values[0, : letters.num_letters] for values in (letters.cell_row, letters.half))
     something = F.pad(1 - classes[0, ..., 0].float().flatten(1), (0, 0, 1, 1))
     beside = torch.stack([something[row + number, half] for number in range(3)])
     aside = (beside[2] - beside[0]) / beside.sum(0).clamp(min=1e-6)
@@ -100,7 +95,7 @@ def _middle(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
 
 def _lines(letters: Letters) -> list[Ints]:
     """The numbers of letters that stand in one line without much white between them, three and more."""
-    num = int((letters.row[0] >= 0).sum())
+    num = letters.num_letters
     line, half = (values[0, :num].cpu().numpy() for values in (letters.line, letters.half))
     cuts = np.flatnonzero((np.diff(line) != 0) | (np.diff(half) > APART)) + 1
     return [found for found in np.split(np.arange(num), cuts) if len(found) > 2]

@@ -29,9 +29,13 @@ def magnification(letters: Letters) -> float:
 
 def enlarged(pixels: Tensor, factor: float, multiple: tuple[int, int]) -> Tensor:
     """Pages (batch, 1, height, width) so many times as large, padded with white to multiples of (rows, columns)."""
-    larger = F.interpolate(pixels, scale_factor=factor, mode="bicubic").clamp(0, 1)
-    height, width = larger.shape[-2:]
-    return F.pad(larger, (0, -width % multiple[1], 0, -height % multiple[0]))
+    return padded(F.interpolate(pixels, scale_factor=factor, mode="bicubic").clamp(0, 1), multiple)
+
+
+def padded(pixels: Tensor, multiple: tuple[int, int]) -> Tensor:
+    """Pages (batch, 1, height, width) with white below and to the right, up to multiples of (rows, columns)."""
+    height, width = pixels.shape[-2:]
+    return F.pad(pixels, (0, -width % multiple[1], 0, -height % multiple[0]))
 
 
 def laid_back(letters: Letters, factor: float, height: int, width: int) -> Tensor:
@@ -39,7 +43,7 @@ def laid_back(letters: Letters, factor: float, height: int, width: int) -> Tenso
 
     Each keeps its probabilities; those that meet in a half cell lie beside each other.
     """
-    num = int((letters.row[0] >= 0).sum())
+    num = letters.num_letters
     x = (letters.half[0, :num] + 0.5) * (HALF / factor)
     y = (letters.cell_row[0, :num] + 0.5) * (CELL / factor)
     number = lay(zip(range(1, num + 1), x.tolist(), y.tolist(), strict=True), height, width)

@@ -57,6 +57,11 @@ class Letters:
     scores: Tensor
     """(batch, letters, classes): log probabilities."""
 
+    @property
+    def num_letters(self) -> int:
+        """Of a page (batch 1)."""
+        return int((self.row[0] >= 0).sum())
+
     def only(self, numbers: Tensor) -> "Letters":
         """Some letters of a page (batch 1)."""
         return Letters(*(getattr(self, field.name)[:, numbers] for field in fields(self)))

@@ -28,7 +28,7 @@ class Printed:
             space: the logit of a blank before each, (1, letters).
             drawn: where lines are drawn, across and down, (1, 2, rows of cells, half cells).
         """
-        self.num = num = int((letters.row[0] >= 0).sum())
+        self.num = num = letters.num_letters
         row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
         self.drawn = Drawn(*drawn[0].cpu().numpy())
         order = reading_order(line, half, self.drawn.across)

@@ -113,6 +113,7 @@ class Vision(nn.Module):
         self.strokes = nn.Linear(NUM_STROKES, large, bias=False)  # bold print, rules, the bars of fractions
         nn.init.zeros_(self.shapes.weight)
         nn.init.zeros_(self.strokes.weight)
+        self.token_size = (config.token_height, config.token_width)
         self.patch = (config.token_height // CELL, config.token_width // CELL)
         self.pool = nn.Linear(self.patch[0] * self.patch[1] * large, width)
         self.mix = nn.ModuleList(Mix(width) for _ in range(4))
@@ -154,13 +155,13 @@ class Vision(nn.Module):
         factor = magnification(letters_of(classes, self.patch[0]))
         if factor == 1:
             return classes
-        larger = enlarged(pixels, factor, (self.patch[0] * CELL, self.patch[1] * CELL))
+        larger = enlarged(pixels, factor, self.token_size)
         seen = self.told(larger, self.see(self.look(larger)))
         return laid_back(letters_of(seen, self.patch[0]), factor, *pixels.shape[-2:]).to(classes.dtype)
 
     def afar(self, pixels: Tensor, classes: Tensor) -> Tensor:
         """The classes of a page; lines of large print as they are seen from afar, of still larger from further."""
-        smaller = from_afar(pixels, (self.patch[0] * CELL, self.patch[1] * CELL))
+        smaller = from_afar(pixels, self.token_size)
         seen = self.see(self.look(smaller)).softmax(-1)
         if min(smaller.shape[-2:]) > LEAST_SIDE:
             seen = self.afar(smaller, seen)
