@@ -114,7 +114,7 @@ class Writer:
         wide, roomy = width > 170, width > 330
         choices: list[tuple[float, Callable[[bool], Block], bool]] = [
             (0.12, self.heading, True), (0.12, self.list_, True),
-            (0.13, lambda _: table(self.content, self.rng, width, height), wide),
+            (0.16, lambda _: table(self.content, self.rng, width, height), wide),
             (0.08, self.display_formula, wide and bool(self.content.formulas)), (0.04, self.code, wide),
             (0.03, self.figure, roomy), (0.02, self.rule, wide),
         ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Random tables: small ones, and the large ones of statistics. Typst source, and HTML as the target."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from training.blocks import Block, Segment, markup, text
 from training.content import Content, quoted
@@ -11,6 +11,9 @@ NARROWEST, LOWEST = 36, 17
 
 LONG, SHORT = 40, 12
 """Characters of a label at most, in most tables and in those whose every row is one line."""
+
+SENTENCE = 160
+"""Characters of a cell of prose at most."""
 
 FULL_GRID = "0.5pt"
 STROKES = [
@@ -58,6 +61,8 @@ class Habits:
     """Share of the figures that are missing."""
     num_sections: float
     """Share of the rows that are a label alone."""
+    num_prose: float = 0.0
+    """Share of the columns whose cells are sentences, several lines each."""
 
     @classmethod
     def drawn(cls, rng: random.Random, large: bool, lined: bool) -> "Habits":
@@ -74,32 +79,75 @@ class Habits:
 
 
 def table(content: Content, rng: random.Random, width: float, height: float) -> Block:
-    """A table for a column of text so wide on a page so high, in points."""
-    large = width > 330 and rng.random() < 0.45
+    """A table for a column of text so wide on a page so high, in points; some have a caption above or a note below."""
+    wordy = width > 240 and rng.random() < 0.25
+    large = not wordy and width > 330 and rng.random() < 0.45
+    grid = _wordy_grid(width, rng) if wordy else _grid(width, height, large, rng)
+    stroke = rng.choice(STROKES)
+    habits = Habits.drawn(rng, large, stroke == FULL_GRID)
+    habits = replace(habits, num_prose=rng.uniform(0.3, 1.0)) if wordy else habits
+    cells, segments = _cells(grid, content, rng, habits)
+    size = rng.uniform(0.7, 0.9) if large or grid.num_columns > 6 else rng.uniform(0.85, 1)
+    fill = "none" if rng.random() < 0.8 else "(x, y) => if calc.odd(y) { luma(230) }"
+    inset = rng.uniform(2.5, 6) * (0.7 if large else 1) + (1.5 if wordy else 0)
+    look = f"columns: {_widths(grid, habits, rng)}, stroke: {stroke}, align: {_align(grid, rng)}, fill: {fill}"
+    bold = "#show table.cell.where(y: 0): strong\n" if rng.random() < 0.4 else ""
+    typeset = f"#table({look}, inset: {inset:.1f}pt, {', '.join(cells)})"
+    body = f"#set text(size: {size:.2f}em, hyphenate: false)\n{bold}{typeset}"
+    side = "center" if rng.random() < 0.4 else "left"
+    return _captioned(Block(f"#align({side}, block(breakable: false)[{body}])", segments), content, rng)
+
+
+def _grid(width: float, height: float, large: bool, rng: random.Random) -> Grid:
     most_columns = max(2, min(12 if large else 6, int(width / NARROWEST)))
-    grid = Grid(
+    return Grid(
         rng.randint(5, max(6, min(32, int(0.7 * height / LOWEST)))) if large else rng.randint(2, 8),
         rng.randint(2, most_columns if width > 330 else min(4, most_columns)),
         2 if rng.random() < 0.2 else 1,
     )
-    stroke = rng.choice(STROKES)
-    habits = Habits.drawn(rng, large, stroke == FULL_GRID)
-    cells, segments = _cells(grid, content, rng, habits)
-    size = rng.uniform(0.7, 0.9) if large or grid.num_columns > 6 else rng.uniform(0.85, 1)
-    align = rng.choice(["left", "center", "(x, y) => if x == 0 { left } else { right }"])
-    fill = "none" if rng.random() < 0.8 else "(x, y) => if calc.odd(y) { luma(230) }"
-    inset = rng.uniform(2.5, 6) * (0.7 if large else 1)
-    columns = grid.num_columns if habits.longest != SHORT or rng.random() < 0.6 else f"(1fr,) * {grid.num_columns}"
-    look = f"columns: {columns}, stroke: {stroke}, align: {align}, fill: {fill}, inset: {inset:.1f}pt"
-    bold = "#show table.cell.where(y: 0): strong\n" if rng.random() < 0.4 else ""
-    body = f"#set text(size: {size:.2f}em, hyphenate: false)\n{bold}#table({look}, {', '.join(cells)})"
-    side = "center" if rng.random() < 0.4 else "left"
-    return Block(f"#align({side}, block(breakable: false)[{body}])", segments)
+
+
+def _wordy_grid(width: float, rng: random.Random) -> Grid:
+    return Grid(rng.randint(3, 7), rng.randint(2, 4 if width > 330 else 3), 1)
+
+
+def _widths(grid: Grid, habits: Habits, rng: random.Random) -> str:
+    """Typst's widths of the columns."""
+    if habits.num_prose:
+        return "(" + ", ".join(f"{rng.uniform(1, 3):.1f}fr" for _ in range(grid.num_columns)) + ")"
+    even = habits.longest == SHORT and rng.random() >= 0.6
+    return f"(1fr,) * {grid.num_columns}" if even else str(grid.num_columns)
+
+
+def _align(grid: Grid, rng: random.Random) -> str:
+    """Where text stands in its cell; heads of several lines often end on one line, at the bottom."""
+    across = rng.choice(["left", "center", "if x == 0 { left } else { right }"])
+    if rng.random() < 0.6:
+        return f"(x, y) => {across}"
+    head = rng.choice(["center", "center", "left", across])
+    return f"(x, y) => if y < {grid.num_header_rows} {{ ({{ {head} }}) + bottom }} else {{ {across} }}"
+
+
+def _captioned(block: Block, content: Content, rng: random.Random) -> Block:
+    """With a caption before it, a note after it, or neither, as paragraphs of their own."""
+    source, segments = block.source, block.segments
+    if rng.random() < 0.25:
+        number = f"Table {rng.randint(1, 30)}{rng.choice(['.', ':', ' –', ''])}"
+        caption = f"{number} {' '.join(content.words(3, 16))}"
+        strong = rng.choice(["", "#strong"])
+        source = f"{strong}[{quoted(caption)}]\n\n{source}" if strong else f"{quoted(caption)}\n\n{source}"
+        segments = [text(caption), markup("\n\n"), *segments]
+    if rng.random() < 0.15:
+        note = f"{rng.choice(['Source:', 'Note:', '* ', 'Notes.'])} {' '.join(content.words(3, 24))}"
+        source = f"{source}\n\n#text(size: {rng.uniform(0.75, 1):.2f}em)[{quoted(note)}]"
+        segments = [*segments, markup("\n\n"), text(note)]
+    return Block(f"#block(breakable: false, width: 100%)[{source}]", segments) if source != block.source else block
 
 
 def _cells(grid: Grid, content: Content, rng: random.Random, habits: Habits) -> tuple[list[str], list[Segment]]:
     """The cells as Typst and as HTML."""
     numeric = [not (habits.labelled and column == 0) and rng.random() < 0.65 for column in range(grid.num_columns)]
+    prose = [rng.random() < habits.num_prose for _ in range(grid.num_columns)]
     cells: list[str] = []
     segments = [markup("<table>")]
     for row in range(grid.num_rows):
@@ -113,6 +161,8 @@ def _cells(grid: Grid, content: Content, rng: random.Random, habits: Habits) -> 
             most = habits.longest_head if head else habits.longest
             most = min(most, 24) if grid.num_columns > 6 and column else most
             value = _value(content, rng, numeric[column] and not head, most, 0.04 if head else habits.num_empty)
+            if prose[column] and not head:
+                value = " ".join(content.words(4, 24))[:SENTENCE].strip()
             nameless = head and not column and habits.labelled and rng.random() < 0.3
             if nameless or (section and column):
                 value = ""

@@ -52,3 +52,18 @@ def test_large_pages_have_large_tables(data: Path) -> None:
         sizes.append(html.count("<tr>"))
     assert max(sizes) > 15
     assert min(sizes) <= 4
+
+
+def test_some_tables_hold_sentences_and_some_have_captions_and_notes(data: Path) -> None:
+    written = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        written.append("".join(segment.text for segment in table(Content(data, rng), rng, 480, 740).segments))
+    longest = [max(len(value) for _, _, value in CELL.findall(html)) for html in written]
+    assert max(longest) > 60
+    assert min(longest) < 30
+    before, after = ([html.partition(tag)[part] for html in written] for tag, part in (("<table>", 0), ("</table>", 2)))
+    assert any(text.startswith("Table ") for text in before)
+    assert any(after)
+    assert not all(before)
+    assert not all(after)

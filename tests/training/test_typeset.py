@@ -19,8 +19,12 @@ from training.typeset import SCALE, align, compile_pdf, flatten, leaves_columns,
 
 
 def some_pages(data: Path, seed: int, shape: tuple[int, int] = (48, 24)) -> list[Page]:
+    """Of the first document that has one: of some every page is too full or too empty."""
     rng = random.Random(seed)
-    return list(typeset(Writer(Content(data, rng), rng).document(*shape, num_pages=4), *shape))
+    writer = Writer(Content(data, rng), rng)
+    while not (pages := list(typeset(writer.document(*shape, num_pages=4), *shape))):
+        pass
+    return pages
 
 
 def has_ink(page: Page, x: float, y: float) -> bool:
@@ -34,14 +38,16 @@ def test_every_character_lies_on_ink(data: Path) -> None:
 
 
 def test_target_characters_are_the_printed_ones(data: Path) -> None:
-    for page in some_pages(data, seed=2):
+    words = []
+    for page in some_pages(data, seed=2) + some_pages(data, seed=3):
         at = {(round(float(x)), round(float(y))): c for c, (x, y) in zip(page.glyphs, page.glyph_centres, strict=True)}
-        words = [
+        words += [
             at.get((round(float(x)), round(float(y)))) == char
             for char, (x, y) in zip(page.target, page.centres, strict=True)
             if char.isalpha() and not np.isnan(x) and "$" not in page.target
         ]
-        assert np.mean(words or [True]) > 0.98
+    assert len(words) > 100
+    assert np.mean(words) > 0.98
 
 
 def test_a_turned_page_carries_its_centres_along(data: Path) -> None:
