@@ -29,6 +29,7 @@ COLUMNS = [
     "pages/min", "kept",
 ]  # fmt: skip
 Texts = dict[Path, str]  # of each page's file
+Read = Callable[[list[Path]], Texts]
 
 
 def truths(folder: Path, exclude: str | None) -> dict[Path, str]:
@@ -42,7 +43,7 @@ def truths(folder: Path, exclude: str | None) -> dict[Path, str]:
     return found
 
 
-def read_pocket(paths: list[Path], options: argparse.Namespace, system: str) -> Texts:
+def pocket(options: argparse.Namespace, system: str) -> Read:
     extras = system.split("+")[1:]
     config = RunConfig(
         model=options.model,
@@ -54,8 +55,13 @@ def read_pocket(paths: list[Path], options: argparse.Namespace, system: str) -> 
         device="cpu",
         max_new_tokens=options.max_new_tokens,
     )
-    refs = [item for item in find_pages([str(path) for path in paths], config) if isinstance(item, PageRef)]
-    return {result.ref.document.path: result.raw for result in Reader(config).read(refs)}
+    reader = Reader(config)
+
+    def read(paths: list[Path]) -> Texts:
+        refs = [item for item in find_pages([str(path) for path in paths], config) if isinstance(item, PageRef)]
+        return {result.ref.document.path: result.raw for result in reader.read(refs)}
+
+    return read
 
 
 def picture_of(path: Path, dpi: int) -> Any:
@@ -63,39 +69,41 @@ def picture_of(path: Path, dpi: int) -> Any:
     return document[0].get_pixmap(dpi=dpi)
 
 
-def read_tesseract(paths: list[Path], *_: object) -> Texts:
+def tesseract(*_: object) -> Read:
     """At 300 dpi, which it asks for, in one thread: more of them get in each other's way."""
     alone = {**os.environ, "OMP_THREAD_LIMIT": "1"}
-    texts = {}
-    for path in paths:
-        pixmap = picture_of(path, 300)
-        run = subprocess.run(
-            ["tesseract", "-", "-"], input=pixmap.tobytes("png"), capture_output=True, check=True, env=alone
-        )
-        texts[path] = run.stdout.decode()
-    return texts
+
+    def read_one(path: Path) -> str:
+        picture = picture_of(path, 300).tobytes("png")
+        run = subprocess.run(["tesseract", "-", "-"], input=picture, capture_output=True, check=True, env=alone)
+        text: str = run.stdout.decode()
+        return text
+
+    return lambda paths: {path: read_one(path) for path in paths}
 
 
-def read_rapidocr(paths: list[Path], *_: object) -> Texts:
+def rapidocr(*_: object) -> Read:
     """At 200 dpi; its lines from top to bottom."""
     import numpy as np
     from rapidocr import RapidOCR
 
     engine = RapidOCR()
-    texts = {}
-    for path in paths:
+
+    def read_one(path: Path) -> str:
         pixmap = picture_of(path, 200)
         picture = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, pixmap.n)[..., :3]
         found: Any = engine(picture)
-        texts[path] = "\n".join(found.txts or ())
-    return texts
+        return "\n".join(found.txts or ())
+
+    return lambda paths: {path: read_one(path) for path in paths}
 
 
-READERS: dict[str, Callable[..., Texts]] = {
-    "pocket": read_pocket,
-    "tesseract": read_tesseract,
-    "rapidocr": read_rapidocr,
+SYSTEMS: dict[str, Callable[[argparse.Namespace, str], Read]] = {
+    "pocket": pocket,
+    "tesseract": tesseract,
+    "rapidocr": rapidocr,
 }
+"""Of each, what loads it; the time to do so does not count."""
 
 
 def kept(dense: Texts, pruned: Texts) -> float:
@@ -115,8 +123,9 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
     print(f"\n{folder.name}: {len(paths)} pages\n")
     print("| " + " | ".join(COLUMNS) + " |\n" + "| --- " * len(COLUMNS) + "|")
     for system in options.systems:
+        read = SYSTEMS[system.split("+")[0]](options, system)
         started = time.perf_counter()
-        texts[system] = READERS[system.split("+")[0]](paths, options, system)
+        texts[system] = read(paths)
         minutes = (time.perf_counter() - started) / 60
         scored = score([(truth[path], texts[system].get(path, "")) for path in paths])
         dense = texts.get(system.replace("+fastocr", ""))

@@ -107,7 +107,7 @@ class Model(VisionModel):
         config = self.network.config
         pixels = ink(page.image, config.token_height, config.token_width).to(self.device, self.dtype)
         cells = self._cells(page.characters, pixels)
-        embeds, places, letters = self.network.prompt(pixels.contiguous(memory_format=torch.channels_last), cells)
+        embeds, places, letters = self.network.prompt(pixels, cells)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
         memory = letters, self._spaces(letters, page.characters, pixels), drawn_lines(pixels)

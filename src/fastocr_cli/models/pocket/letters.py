@@ -66,6 +66,13 @@ class Letters:
         """Some letters of a page (batch 1)."""
         return Letters(*(getattr(self, field.name)[:, numbers] for field in fields(self)))
 
+    def moved(self, rows: int, columns: int, patch: tuple[int, int]) -> "Letters":
+        """So many visual tokens of `patch` cells further down and to the right."""
+        down = torch.where(self.row >= 0, rows, 0)
+        cells = down * patch[0]
+        row, cell_row, line = self.row + down, self.cell_row + cells, self.line + cells
+        return Letters(row, cell_row, line, self.half + 2 * columns * patch[1], self.scores)
+
     def begins_line(self) -> Tensor:
         """(batch, letters), bool."""
         begins = self.line != self.line.roll(1, 1)

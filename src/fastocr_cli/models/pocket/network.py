@@ -4,6 +4,8 @@ Shared by reading (`models/pocket`) and by training, which adds the losses. Attr
 the weight file. Knows nothing of files, tokens or Markdown.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -15,6 +17,37 @@ from fastocr_cli.models.pocket.letters import OWN_TRUST, Letters, letters_of
 from fastocr_cli.models.pocket.places import text_positions, visual_positions
 from fastocr_cli.models.pocket.spaces import Spaces
 from fastocr_cli.models.pocket.vision import Vision, inked
+
+MARGIN, WHOLE = 1, 4
+"""Visual tokens of white paper that are left around the print, there is no need to look at the rest; and to how many
+its first ones are rounded, so that the page from afar (`afar.py`) has the same tokens."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """The part of a page that is printed, in visual tokens."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @classmethod
+    def of(cls, kept: Tensor, grid: tuple[int, int]) -> "Area":
+        """Around the visual tokens with these raster indices, on a page of so many rows and columns."""
+        rows, columns = kept // grid[1], kept % grid[1]
+        (top, bottom), (left, right) = ((int(t.min()), int(t.max()) + 1) for t in (rows, columns))
+        top, left = (max(0, edge - MARGIN) // WHOLE * WHOLE for edge in (top, left))
+        return cls(top, left, min(grid[0], bottom + MARGIN), min(grid[1], right + MARGIN))
+
+    def cut(self, page: Tensor, size: tuple[int, int]) -> Tensor:
+        """This part of (..., rows, columns), of which each visual token has `size`."""
+        height, width = size
+        return page[..., self.top * height : self.bottom * height, self.left * width : self.right * width]
+
+    def numbers(self, kept: Tensor, num_columns: int) -> Tensor:
+        """Raster indices on a page so wide to those in this part of it."""
+        return (kept // num_columns - self.top) * (self.right - self.left) + kept % num_columns - self.left
 
 
 class PocketNetwork(nn.Module):
@@ -77,18 +110,23 @@ class PocketNetwork(nn.Module):
         Returns:
             decoder inputs (2 + visual, hidden), M-RoPE positions (3, 2 + visual), and the letters that were read.
         """
-        _, num_columns = self.grid(pixels)
+        grid = self.grid(pixels)
         kept = inked(pixels, cells, self.config)[0].nonzero()[:, 0]
         kept = kept if len(kept) else kept.new_zeros(1)  # an empty page has a corner
-        row, cell = self.visual_places(kept, num_columns)
-        sight = self.vis.read(pixels, cells, kept[None])
+        row, cell = self.visual_places(kept, grid[1])
+        area = Area.of(kept, grid)
+        sight = self.vis.read(
+            area.cut(pixels, self.vis.token_size).contiguous(memory_format=torch.channels_last),
+            None if cells is None else area.cut(cells, self.vis.patch),
+            area.numbers(kept, grid[1])[None],
+        )
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)
         nowhere = kept.new_zeros(3, 1)
         embeds = torch.cat([start, sight.tokens[0] + self.place(row, cell), end])
         end_position = text_positions(nowhere[0], nowhere[0] - 1, nowhere[0] - 1)
         positions = torch.cat([nowhere, visual_positions(row, cell), end_position], 1)
-        letters = letters_of(sight.classes, self.config.token_height // CELL)
+        letters = letters_of(sight.classes, self.vis.patch[0]).moved(area.top, area.left, self.vis.patch)
         letters.scores *= 1 if cells is None else OWN_TRUST
         return embeds, positions, letters
 

@@ -266,7 +266,7 @@ class Pointer(Reading):
         for shift in (0, 1, -1, 2):
             start = self.at + shift
             if 0 <= start <= len(self.read) - len(classes):
-                path = self.page.path(start, len(classes))
+                path = self.page.paths[start, : len(classes)]
                 alike = float(self.page.scores[path, classes].mean())
                 again = self.read[path[path < len(self.read)]].all()
                 liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)

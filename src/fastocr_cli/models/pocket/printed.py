@@ -18,7 +18,7 @@ from fastocr_cli.models.pocket.wording import Print
 
 
 class Printed:
-    """Letters of one page. Behind the last one there are MAX_LETTERS more, on no line and like nothing."""
+    """Letters of one page. Behind the last one there is one more, on no line and like nothing."""
 
     def __init__(self, letters: Letters, space: Tensor, drawn: Tensor) -> None:
         """Put letters into the order of columns.
@@ -35,15 +35,37 @@ class Printed:
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.next_cell = begins_cell(line[order], half[order])
-        self.line = np.pad(line[order], (0, MAX_LETTERS), constant_values=-1)
-        scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, MAX_LETTERS), value=LEAST_LETTER)
-        self.scores = spelled(scores).numpy()
-        self.least = self.scores.min()
-        self.own = bool(self.least < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
-        self.spaces = np.pad(space[0, order].float().cpu().numpy(), (0, MAX_LETTERS))
-        halves = second_halves(self.line[:num], self.scores[:num, :NOTHING].argmax(-1))
-        self.divided = np.pad(halves, (0, MAX_LETTERS))  # the word began on the line before
+        self.line = np.append(line[order], -1)
+        scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
+        self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
+        self.scores = spelled(F.pad(scores, (0, 0, 0, 1), value=float(scores.min()))).numpy()
+        self.likeliest = self.scores[:num, 1:NOTHING].argmax(-1) + 1
+        self.spaces = np.append(space[0, order].float().cpu().numpy(), np.float32(0))
+        halves = second_halves(self.line[:num], self.likeliest)
+        self.divided = np.append(halves, False)  # the word began on the line before
         self.spaces[self.divided] = 0
+        self.paths = self._paths()
+        self.windows = self._windows()
+
+    def _paths(self) -> NDArray[np.int64]:
+        """The numbers of MAX_LETTERS letters from each on, (letters + 1, MAX_LETTERS), without hyphens that divide."""
+        following = np.arange(1, self.num + 2)
+        following[:-2] += self.divided[2:]
+        following = following.clip(max=self.num)
+        paths = [np.arange(self.num + 1)]
+        for _ in range(MAX_LETTERS - 1):
+            paths.append(following[paths[-1]])
+        return np.stack(paths, 1)
+
+    def _windows(self) -> NDArray[np.int64]:
+        """The rows of `scores` from each letter on to the end of its word, then the last one, which is like nothing.
+
+        A word divided at the end of the line goes on in the next one.
+        """
+        before, here = self.paths[:, :-1], self.paths[:, 1:]
+        ended = (self.line[here] != self.line[before]) & ~self.divided[here] | (self.spaces[here] > BLANK)
+        ended = np.pad(np.cumsum(ended, 1) > 0, ((0, 0), (1, 0)))
+        return np.where(ended, self.num + 1, self.paths)
 
     def __len__(self) -> int:
         return self.num
@@ -53,31 +75,15 @@ class Printed:
         return int(self.row[letter]), int(self.cell[letter])
 
     def char(self, letter: int) -> str:
-        return CHARACTERS[int(self.scores[letter, 1:NOTHING].argmax())]
+        return CHARACTERS[int(self.likeliest[letter]) - 1]
 
     def after(self, letter: int) -> int:
         """The number of the letter after this one in its word or line; behind the last one there is one more."""
-        following = letter + 2 if self.divided[min(letter + 2, len(self.divided) - 1)] else letter + 1
-        return min(following, self.num)
-
-    def path(self, start: int, num_letters: int) -> NDArray[np.int64]:
-        """The numbers of so many letters from `start` on, without hyphens that divide a word."""
-        path = [start]
-        while len(path) < num_letters:
-            path.append(self.after(path[-1]))
-        return np.array(path)
+        return int(self.paths[letter, 1])
 
     def window(self, letter: int) -> Tensor:
-        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`.
-
-        A word divided at the end of the line goes on in the next one.
-        """
-        path = self.path(letter, MAX_LETTERS)
-        window = self.scores[path]
-        ended = (self.line[path[1:]] != self.line[path[:-1]]) & ~self.divided[path[1:]]
-        ended = np.cumsum(ended | (self.spaces[path[1:]] > BLANK)) > 0
-        window[1:][ended], window[1:][ended, NOTHING] = self.least, 0
-        return torch.from_numpy(window)
+        """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`."""
+        return torch.from_numpy(self.scores[self.windows[letter]])
 
     def is_line_between(self, before: int, here: int) -> bool:
         """Whether a line is drawn between two letters."""
@@ -90,6 +96,5 @@ class Printed:
     @property
     def print(self) -> Print:
         """What is written if nothing but the letters is."""
-        letters = slice(self.num)
-        classes = self.scores[letters, 1:NOTHING].argmax(-1)
-        return Print.of(classes + 1, self.line[letters], self.next_cell, self.spaces[letters], self.divided[letters])
+        num = self.num
+        return Print.of(self.likeliest, self.line[:num], self.next_cell, self.spaces[:num], self.divided[:num])

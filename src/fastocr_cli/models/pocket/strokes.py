@@ -29,7 +29,7 @@ def strokes(pixels: Tensor) -> Tensor:
     for _ in range(3):
         found.append(_least(_least(F.pad(found[-1], (0, 1, 0, 1)), 2, -1), 2, -2))
     found += [_opened(pixels, size, dim) for size, dim in ((13, -1), (33, -1), (25, -2))]
-    ink, *lasting = F.avg_pool2d(torch.cat(found, 1), CELL).unbind(1)
+    ink, *lasting = (F.avg_pool2d(part, CELL)[:, 0] for part in found)  # a tensor of all would be far larger
     return torch.stack([8 * ink, *(16 * part / (ink + LITTLE_INK) for part in lasting)], -1)
 
 

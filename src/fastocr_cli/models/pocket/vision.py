@@ -21,8 +21,8 @@ from fastocr_cli.models.pocket.letters import letters_of
 from fastocr_cli.models.pocket.places import place_codes
 from fastocr_cli.models.pocket.strokes import NUM_STROKES, strokes
 
-LEAST_SIDE = 256
-"""Pixels; a smaller page is not looked at from further away."""
+LEAST_SIDE = 128
+"""Pixels; a smaller part of a page is not looked at from further away."""
 
 
 def conv_norm_relu(channels_in: int, channels_out: int, stride: int = 1) -> nn.Sequential:
@@ -212,16 +212,19 @@ def certain(cells: Tensor) -> Tensor:
 
 
 def known(cells: Tensor, seen: Tensor) -> Tensor:
-    """The page's own characters where it has them, what the trunk saw where it has none: shaped as `seen`.
+    """`seen`, changed in place: the page's own characters where it has them, what the trunk saw where it has none.
 
     A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one. Characters that the
     trunk does not see on the page (a font with a wrong table, the text of another page) are not believed.
     """
-    own = certain(cells).to(seen.dtype)
     has_own = (cells > 0).any(1, keepdim=True)
-    near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0, :, :, None, None] > 0
-    believed = agreement(cells, seen) > 0.3
-    return torch.where(near & believed[:, None, None, None, None], own, seen)
+    near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0] > 0
+    near &= (agreement(cells, seen) > 0.3)[:, None, None]
+    page, row, column = near.nonzero(as_tuple=True)
+    seen.masked_fill_(near[..., None, None], 0)
+    for half in range(cells.shape[1]):
+        seen[page, row, column, half, cells[page, half, row, column]] = 1
+    return seen
 
 
 def agreement(cells: Tensor, seen: Tensor) -> Tensor:
