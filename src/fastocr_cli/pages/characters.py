@@ -63,7 +63,7 @@ def visible_characters(layer: TextLayer, image: Image) -> tuple[Character, ...] 
     if not visible or not _explains(visible, layer, image):
         return None
     return tuple(
-        Character(glyph.char, glyph.x, glyph.y, _after_blank(before, glyph))
+        Character(glyph.char, glyph.x, glyph.y, _after_blank(before, glyph), glyph.size)
         for before, glyph in zip([None, *visible], visible, strict=False)
     )
 

@@ -57,6 +57,8 @@ class Character(NamedTuple):
     """0.3 em above the baseline: about the middle of a lower-case letter."""
     blank: bool | None = None
     """Whether a blank is printed before it; None where it begins a line."""
+    size: float = 0.0
+    """The em; 0 for unknown."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fastocr_cli.markdown import Reply
 from fastocr_cli.markdown.replies import plain
 from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, Prompt, Reading, VisionModel
-from fastocr_cli.models.pocket.cells import blank_grid, cell_grid
+from fastocr_cli.models.pocket.cells import blank_grid, cell_grid, large_print
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
@@ -33,6 +33,7 @@ from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.printed import Printed
+from fastocr_cli.models.pocket.reading_size import are_seen_better, brought_closer, seen_too_large
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.models.pocket.strokes import drawn_lines
 from fastocr_cli.models.pocket.vision import fold_norms
@@ -104,10 +105,17 @@ class Model(VisionModel):
         return cls(checkpoint, network.to(device=device, dtype=dtype), tokenizer)
 
     def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
+        found = self._encode(brought_closer(page) or page)
+        again = seen_too_large(page, found.memory[0])
+        if again is not None and are_seen_better((closer := self._encode(again)).memory[0], found.memory[0]):
+            return closer
+        return found
+
+    def _encode(self, page: PageImage) -> Prompt:
         config = self.network.config
         pixels = ink(page.image, config.token_height, config.token_width).to(self.device, self.dtype)
-        cells = self._cells(page.characters, pixels)
-        embeds, places, letters = self.network.prompt(pixels, cells)
+        cells, large = self._own(page.characters, pixels)
+        embeds, places, letters = self.network.prompt(pixels, cells, large)
         is_visual = torch.ones(len(embeds), dtype=torch.bool, device=self.device)
         is_visual[[0, -1]] = False
         memory = letters, self._spaces(letters, page.characters, pixels), drawn_lines(pixels)
@@ -202,10 +210,14 @@ class Model(VisionModel):
         config = self.network.config
         return -(-width // config.token_width) * -(-height // config.token_height)
 
-    def _cells(self, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor | None:
+    def _own(
+        self, characters: tuple[Character, ...] | None, pixels: Tensor
+    ) -> tuple[Tensor, Tensor] | tuple[None, None]:
+        """The page's own characters, (1, 2, height / 8, width / 8), and where its print is large."""
         if characters is None:
-            return None
-        return torch.from_numpy(cell_grid(characters, *pixels.shape[-2:]))[None].to(self.device)
+            return None, None
+        cells, large = (grid(characters, *pixels.shape[-2:]) for grid in (cell_grid, large_print))
+        return torch.from_numpy(cells)[None].to(self.device), torch.from_numpy(large).to(self.device)
 
     def _spaces(self, letters: Letters, characters: tuple[Character, ...] | None, pixels: Tensor) -> Tensor:
         """The logit of a blank before each letter, (1, letters): as the page says, else as it looks."""

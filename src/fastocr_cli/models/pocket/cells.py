@@ -18,6 +18,12 @@ CELL = 8
 HALF = CELL // 2
 """Pixels of a half cell's width."""
 
+LARGE = 30
+"""Pixels of the em, 18 pt: the trunk was taught print of 9 to 14 pt."""
+
+ABOVE, BELOW = 0.65, 0.55
+"""Em above and below a letter's middle that a letter may reach."""
+
 ASCII = "".join(map(chr, range(33, 127)))
 LATIN = "àáâãäåæçèêëìíîïñòóôõöøùúûýÿœßÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒŠšŽžŁłČčĆćŃńŚśĘęĄąĞğİıŞşŘřĚěŮůŐőŰű"
 GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΓΔΘΛΞΠΣΦΨΩ"
@@ -69,11 +75,24 @@ def blank_grid(characters: Iterable[Character], height: int, width: int) -> np.n
         0 for unknown.
     """
     grid = np.zeros((height // CELL, width // HALF), np.int8)
-    for _, x, y, blank in characters:
+    for _, x, y, blank, _ in characters:
         row, half = int(y // CELL), int(x // HALF)
         if blank is not None and 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1] and not grid[row, half]:
             grid[row, half] = 1 if blank else -1
     return grid
+
+
+def large_print(characters: Iterable[Character], height: int, width: int) -> np.ndarray:
+    """Where letters stand in which the trunk, since they are so large, sees strokes: bool (height / 8, width / 8)."""
+    found = np.zeros((height // CELL, width // CELL), bool)
+    for _, x, y, _, size in characters:
+        if size > LARGE:
+            left, top, right, bottom = x - size / 2, y - size * ABOVE, x + size / 2, y + size * BELOW
+            rows, columns = (
+                slice(max(0, int(a // CELL)), int(b // CELL) + 1) for a, b in ((top, bottom), (left, right))
+            )
+            found[rows, columns] = True
+    return found
 
 
 def _lay(line: np.ndarray, column: int, label: int) -> None:

@@ -100,12 +100,15 @@ class PocketNetwork(nn.Module):
         row, column = self.next_place(hidden).chunk(2, -1)
         return F.linear(row, self.vis.rows), F.linear(column, self.vis.cols)
 
-    def prompt(self, pixels: Tensor, cells: Tensor | None = None) -> tuple[Tensor, Tensor, Letters]:
+    def prompt(
+        self, pixels: Tensor, cells: Tensor | None = None, large: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Letters]:
         """One page's prompt: vision start, its visual tokens without white paper, vision end.
 
         Args:
             pixels: (1, 1, height, width).
             cells: (1, 2, height / 8, width / 8) or None.
+            large: (height / 8, width / 8), bool: the page's own characters that are large print (`cells.large_print`).
 
         Returns:
             decoder inputs (2 + visual, hidden), M-RoPE positions (3, 2 + visual), and the letters that were read.
@@ -119,6 +122,7 @@ class PocketNetwork(nn.Module):
             area.cut(pixels, self.vis.token_size).contiguous(memory_format=torch.channels_last),
             None if cells is None else area.cut(cells, self.vis.patch),
             area.numbers(kept, grid[1])[None],
+            None if large is None else area.cut(large, self.vis.patch),
         )
         edges = torch.tensor([self.config.vision_start_token_id, self.config.vision_end_token_id], device=pixels.device)
         start, end = self.embed(edges).split(1)

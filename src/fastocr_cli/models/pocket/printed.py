@@ -34,7 +34,6 @@ class Printed:
         order = reading_order(line, half, self.drawn.across)
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
-        self.next_cell = begins_cell(line[order], half[order])
         self.line = np.append(line[order], -1)
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
@@ -44,6 +43,8 @@ class Printed:
         halves = second_halves(self.line[:num], self.likeliest)
         self.divided = np.append(halves, False)  # the word began on the line before
         self.spaces[self.divided] = 0
+        within_word = self.spaces[:num] < -BLANK  # of large print: its letters are as far apart as cells
+        self.next_cell = begins_cell(line[order], half[order]) & ~within_word
         self.paths = self._paths()
         self.windows = self._windows()
 

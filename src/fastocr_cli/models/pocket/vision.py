@@ -139,12 +139,17 @@ class Vision(nn.Module):
             classes = known(cells, classes)
         return Sight(self.tokens(pixels, features, classes, kept), classes, scores)
 
-    def read(self, pixels: Tensor, cells: Tensor | None, kept: Tensor) -> Sight:
-        """Encode one page: as `forward` does, but small and large print without characters is looked at twice."""
+    def read(self, pixels: Tensor, cells: Tensor | None, kept: Tensor, large: Tensor | None = None) -> Sight:
+        """Encode one page: as `forward` does, but small and large print without characters is looked at twice.
+
+        Args:
+            pixels, cells, kept: as `forward`, of a batch of one.
+            large: (height / 8, width / 8), bool, where the page's own characters are in large print, if any are.
+        """
         features = self.look(pixels)
         scores = self.see(features)
         if cells is not None:
-            classes = known(cells, scores.softmax(-1).to(features.dtype))
+            classes = known(cells, scores.softmax(-1).to(features.dtype), large)
         else:
             classes = self.told(pixels, scores)
             classes = self.afar(pixels, self.closer(pixels, classes)).to(features.dtype)
@@ -211,15 +216,18 @@ def certain(cells: Tensor) -> Tensor:
     return torch.zeros(*cells.shape[:-1], NUM_CLASSES, device=cells.device).scatter_(-1, cells, 1)
 
 
-def known(cells: Tensor, seen: Tensor) -> Tensor:
+def known(cells: Tensor, seen: Tensor, large: Tensor | None = None) -> Tensor:
     """`seen`, changed in place: the page's own characters where it has them, what the trunk saw where it has none.
 
-    A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one. Characters that the
-    trunk does not see on the page (a font with a wrong table, the text of another page) are not believed.
+    A region without own characters (a scan, a stamp, a figure) begins one cell beside the last one, and beside `large`
+    print (height / 8, width / 8). Characters that the trunk does not see on the page (a font with a wrong table, the
+    text of another page) are not believed.
     """
     has_own = (cells > 0).any(1, keepdim=True)
     near = F.max_pool2d(has_own.to(seen.dtype), 3, 1, 1)[:, 0] > 0
-    near &= (agreement(cells, seen) > 0.3)[:, None, None]
+    if large is not None:
+        near |= large
+    near &= (agreement(cells if large is None else cells.masked_fill(large, 0), seen) > 0.3)[:, None, None]
     page, row, column = near.nonzero(as_tuple=True)
     seen.masked_fill_(near[..., None, None], 0)
     for half in range(cells.shape[1]):
