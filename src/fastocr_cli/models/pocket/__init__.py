@@ -73,6 +73,7 @@ class Model(VisionModel):
         self.marks = Marks(tokenizer, config.vocab_size)
         ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
         self.line_ends = ends | self.tags | self.stop_token_ids
+        self.formula_ends = self.line_ends | self.marks.dollars.keys()
         self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
@@ -181,7 +182,7 @@ class Model(VisionModel):
             if token in self.stop_token_ids and pointer.refuses_to_end():
                 scores[index, list(self.stop_token_ids)] = NEVER
                 token = int(scores[index].argmax())
-            if (token in self.line_ends or token in self.marks.dollars) and (formula := pointer.in_formula):
+            if (formula := pointer.in_formula) and (token in self.formula_ends or pointer.at_prose):
                 scores[index, self.marks.ending(formula, token)] = scores[index, token] + 1  # before its line does
         return scores
 

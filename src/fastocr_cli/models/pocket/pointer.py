@@ -213,6 +213,11 @@ class Pointer(Reading):
         return self.formula if self.formula and self.formula.num_tokens < MAX_TOKENS else None
 
     @property
+    def at_prose(self) -> bool:
+        """Whether a word begins here that no formula holds."""
+        return self.wording.print.begins_prose(self.at)
+
+    @property
     def crosses_a_line(self) -> bool:
         """Whether a line is drawn between the last letter and this one: in a table, they are in two cells."""
         if self.last_letter is None or self.nowhere:

@@ -4,6 +4,7 @@ The page's letters in reading order, cut into tokens as if nothing but them were
 where the finger is, the pointer knows.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.latex import NAMES
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -18,6 +20,9 @@ Floats = NDArray[np.float32]
 
 MOST = 6
 """Tokens of a draft."""
+
+PROSE = re.compile(rf"(?!{'|'.join(NAMES)})[A-Za-z]{{4}}")
+"""How a word begins that no formula holds."""
 
 APART, ONWARD = 0, 1
 """Two ways to cut a word into tokens: after a blank that was written already, and with the blank before it."""
@@ -43,6 +48,12 @@ class Print:
         begins_word = (begins_line | begins_cell | (space > 0)) & ~divided
         characters = "".join(CHARACTERS[index - 1] for index in classes)
         return cls(characters, begins_word, begins_cell, begins_line, np.append(divided, False)[1:])
+
+    def begins_prose(self, letter: int) -> bool:
+        """Whether a word of prose begins with this letter."""
+        if letter >= len(self.characters) or not self.begins_word[letter]:
+            return False
+        return PROSE.match(self.characters, letter) is not None and not self.begins_word[letter + 1 : letter + 4].any()
 
 
 class Wording:
