@@ -21,7 +21,7 @@ class Method(base.Method):
     """FastOCR. The paper's body is not public: each default below is a field, and ours to justify."""
 
     keep: float = field(default=0.05, metadata={"help": "kept ratio: share of visual tokens in the fixation"})
-    floor: int = field(default=16, metadata={"help": "fewest visual tokens in the fixation"})
+    floor: int = field(default=32, metadata={"help": "fewest visual tokens in the fixation"})
     warmup: int = field(default=8, metadata={"help": "decode steps of a page in which every layer reads everything"})
     focal: str = field(
         default="saved",

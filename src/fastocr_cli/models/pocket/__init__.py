@@ -27,6 +27,7 @@ from fastocr_cli.models import Checkpoint
 from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, Prompt, Reading, VisionModel
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid, large_print
 from fastocr_cli.models.pocket.config import PocketConfig
+from fastocr_cli.models.pocket.dark import on_white
 from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
@@ -243,11 +244,11 @@ class Model(VisionModel):
 
 
 def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
-    """A page as (1, 1, height, width) from 0 (white) to 1 (black), padded with white to whole visual tokens."""
+    """A page as (1, 1, height, width) from 0 (ground) to 1 (print), padded with white to whole visual tokens."""
     grey = torch.from_numpy(np.array(image.convert("L"), np.float32))
     height, width = grey.shape
     padded = F.pad(255 - grey, (0, -width % token_width, 0, -height % token_height))
-    return padded[None, None] / 255
+    return on_white(padded[None, None] / 255)
 
 
 def without_page_number(text: str) -> str:
