@@ -25,7 +25,7 @@ from fastocr_cli.reader import Reader
 
 ENDINGS = {".pdf", ".png", ".tif"}
 COLUMNS = [
-    "system", "CER text", "median", "word error", "CER Markdown", "TEDS", "formulas exact", "formula CER",
+    "system", "CER text", "median", "word error", "missing", "CER Markdown", "TEDS", "formulas exact", "formula CER",
     "pages/min", "kept",
 ]  # fmt: skip
 Texts = dict[Path, str]  # of each page's file
@@ -146,8 +146,8 @@ def row(system: str, scored: Score, speed: float, share: float | None) -> str:
     def percent(value: float | None) -> str:
         return "" if value is None else f"{100 * value:.1f}"
 
-    figures: list[float | None] = [scored.text_cer, scored.median_cer, scored.word_error, scored.markdown_cer]
-    figures += [scored.teds, scored.formula_exact, scored.formula_cer]
+    figures: list[float | None] = [scored.text_cer, scored.median_cer, scored.word_error, scored.missing]
+    figures += [scored.markdown_cer, scored.teds, scored.formula_exact, scored.formula_cer]
     return f"| {system} | " + " | ".join([*map(percent, figures), f"{speed:.1f}", percent(share)]) + " |"
 
 
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--exclude", help="leave out files with this in their names")
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--max-new-tokens", type=int, default=2500)
+    parser.add_argument("--max-new-tokens", type=int, default=4096)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--focal", help="else those of the profile")
     parser.add_argument("--threads", type=int, default=2)

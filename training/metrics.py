@@ -2,10 +2,12 @@
 
 import re
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+WORD = re.compile(r"\w+")
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)", re.S)  # a dollar before a number is money
 
@@ -28,6 +30,12 @@ def cer(truth: str, text: str) -> float:
 def word_error(truth: str, text: str) -> float:
     words = truth.split()
     return float(Levenshtein.distance(words, text.split())) / max(1, len(words))
+
+
+def num_missing(truth: str, text: str) -> int:
+    """Words and numbers of the truth that are nowhere in the text, whatever the order."""
+    true, found = (Counter(WORD.findall(side)) for side in (truth, text))
+    return (true - found).total()
 
 
 def teds(truth: str, table: str) -> float:
@@ -84,6 +92,8 @@ class Score:
     text_cer: float
     median_cer: float
     word_error: float
+    missing: float
+    """Share of the words and numbers that are nowhere in the text, whatever the order."""
     markdown_cer: float
     teds: float | None
     formula_exact: float | None
@@ -100,6 +110,7 @@ def score(pairs: list[tuple[str, str]]) -> Score:
         median_cer=statistics.median(cer(*pair) for pair in words),
         word_error=sum(word_error(*w) * len(w[0].split()) for w in words)
         / max(1, sum(len(w[0].split()) for w in words)),
+        missing=sum(num_missing(*pair) for pair in words) / max(1, sum(len(WORD.findall(truth)) for truth, _ in words)),
         markdown_cer=_pooled([(truth.strip(), text.strip()) for truth, text in pairs]),
         teds=statistics.mean(tables) if tables else None,
         formula_exact=statistics.mean(a == b for a, b in formulas) if formulas else None,

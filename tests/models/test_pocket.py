@@ -69,12 +69,14 @@ def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch:
     (sample,) = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig(pages="1"))
     assert isinstance(sample, PageRef)
     monkeypatch.setattr(Pointer, "crosses_a_line", True)
+    monkeypatch.setattr(Pointer, "refuses_to_end", lambda _: False)
     tags = {token: i for token, i in pocket.tokenizer.get_vocab().items() if i in pocket.tags}
     with torch.inference_mode():
         pointer = pocket.begin(pocket.encode(render(sample, pocket.resolution, characters=True)))
         hidden = torch.zeros(1, pocket.text_config.hidden_size)
         for last, parted in ((None, False), (tags["<td>"], True), (tags["</table>"], False)):
-            pointer.last_tag = last
+            if last is not None:
+                pointer.wrote(last)
             writable = pocket.scores(hidden, [pointer])[0] > NEVER
             assert set(writable.nonzero()[:, 0].tolist()) <= set(tags.values()) or not parted
             assert bool(writable[pocket.tokenizer.token_to_id("a")]) != parted

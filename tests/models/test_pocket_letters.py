@@ -12,8 +12,18 @@ from torch import Tensor
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES, blank_grid, cell_grid, class_of
 from fastocr_cli.models.pocket.columns import Drawn
 from fastocr_cli.models.pocket.formula import MAX_TOKENS, Marks
-from fastocr_cli.models.pocket.letters import AROUND, WIDE, Letters, letters_of, lined_up, nearest, windows
-from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.letters import (
+    AROUND,
+    OWN_SPACE,
+    OWN_TRUST,
+    WIDE,
+    Letters,
+    letters_of,
+    lined_up,
+    nearest,
+    windows,
+)
+from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_INSIDE, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
     LEAST_TOKEN,
@@ -75,7 +85,9 @@ def begun(
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
     drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
-    return Pointer(Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), tags, MARKS)
+    return Pointer(
+        Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), dict.fromkeys(tags, True), MARKS
+    )
 
 
 def at(pointer: Pointer, row: int, cell: int) -> tuple[int, int]:
@@ -584,3 +596,44 @@ def test_a_formula_may_begin_with_a_mark(tokenizer: Tokenizer, spelling: Tensor)
     assert pointer.at_mark
     pointer.wrote(DISPLAY)
     assert pointer.in_formula
+
+
+def own_page(lines: list[str], spelling: Tensor) -> Pointer:
+    """Of a page that names its letters itself."""
+    letters = letters_of(a_page(lines), 2)
+    letters.scores *= OWN_TRUST
+    return begun(letters, spelling)
+
+
+def test_no_line_of_a_page_that_names_its_letters_is_left_out_but_the_first_and_the_last(spelling: Tensor) -> None:
+    pointer = own_page(["running head", "12 May 2024", "page 12"], spelling)
+    pointer.read[:] = True
+    pointer.read[11 : 11 + MIN_INSIDE] = False
+    assert pointer.refuses_to_end()
+    assert pointer.at == 11
+    pointer.read[11] = True
+    assert not pointer.refuses_to_end()  # a letter less
+    pointer.read[:11] = pointer.read[20:] = False
+    assert not pointer.refuses_to_end()
+
+
+def test_a_short_line_of_a_picture_may_be_no_letters(spelling: Tensor) -> None:
+    pointer = pointer_on(["running head", "12 May 2024", "page 12"], spelling)
+    pointer.read[:] = True
+    pointer.read[11:20] = False
+    assert not pointer.refuses_to_end()
+
+
+@pytest.mark.parametrize(
+    ("lines", "apart"),
+    [
+        pytest.param(["chapter 7", "2 the mat"], True, id="a figure below a figure"),
+        pytest.param(["the cat-", "tle sat"], False, id="a divided word"),
+        pytest.param(["www.cat.", "org/mat"], False, id="an address"),
+        pytest.param(["the cat sat", "12"], False, id="a mark of a footnote"),
+    ],
+)
+def test_lines_of_a_page_that_names_its_letters_are_apart(spelling: Tensor, lines: list[str], apart: bool) -> None:
+    pointer, first = own_page(lines, spelling), len(lines[0].replace(" ", ""))
+    assert pointer.page.spaces[first] == (OWN_SPACE if apart else 0)
+    assert pointer_on(lines, spelling).page.spaces[first] == 0  # what a picture shows may be less than what is printed

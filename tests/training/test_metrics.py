@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("apted")
 
-from training.metrics import cer, plain, score, teds
+from training.metrics import cer, num_missing, plain, score, teds
 
 TABLE = '<table><tr><td>a</td><td>b</td></tr><tr><td colspan="2">c</td></tr></table>'
 
@@ -35,3 +35,10 @@ def test_money_is_no_formula() -> None:
     found = score([("It cost $5, then $6 and $x$.", "It cost $5, then $6 and $x$.")])
     assert found.formula_exact == 1
     assert score([("from $5 to $6", "from $5 to $6")]).formula_exact is None
+
+
+def test_missing_words_are_counted_whatever_the_order() -> None:
+    assert num_missing("the cat sat on the mat", "mat the on sat cat the") == 0
+    assert num_missing("the cat sat on the mat", "the cat sat") == 3
+    found = score([("one two three four", "four three two"), ("five six", "six five seven")])
+    assert found.missing == pytest.approx(1 / 6)

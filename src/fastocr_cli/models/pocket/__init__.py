@@ -69,16 +69,20 @@ class Model(VisionModel):
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - self.stop_token_ids
         # to text: marks of a conversation
         self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
-        self.tags = frozenset(i for token, i in vocabulary.items() if token.startswith(("<t", "</t")))
-        self.table_ends = frozenset(map(tokenizer.token_to_id, ("</table>", "</td></tr></table>")))
+        self.tags = {
+            i: not token.endswith("</table>") for token, i in vocabulary.items() if token.startswith(("<t", "</t"))
+        }
+        """Of each tag of a table, whether the table goes on after it."""
         self.marks = Marks(tokenizer, config.vocab_size)
         ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
-        self.line_ends = ends | self.tags | self.stop_token_ids
+        (self.line_end,) = tokenizer.encode("\n").ids
+        self.no_line_end = torch.arange(config.vocab_size) != self.line_end
+        self.line_ends = self.stop_token_ids | ends | self.tags.keys()
         self.formula_ends = self.line_ends | self.marks.dollars.keys()
         self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
         self.no_tags[list(self.tags)] = False
-        self.free_token_ids = self.tags | repeatable(tokenizer)
+        self.free_token_ids = repeatable(tokenizer) | self.tags.keys()
         spelling = Spelling.of(tokenizer, config.vocab_size)
         self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
         self.unprinted = spelling.compared[:, 0] == NOTHING
@@ -87,6 +91,8 @@ class Model(VisionModel):
             tokens[list(self.stop_token_ids)] = False
         self.prints = (spelling.compared[:, 0] != NOTHING).nonzero()[:, 0].to(self.device)
         self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
+        self.no_blank = torch.ones(config.vocab_size, dtype=torch.bool)
+        self.no_blank[tokenizer.encode(" ").ids] = False
         self.letters, self.compared, self.signs = (
             tensor.to(self.device) for tensor in (spelling.letters, spelling.compared, spelling.signs)
         )
@@ -132,15 +138,11 @@ class Model(VisionModel):
     def draft(self, reading: Reading, token: int, count: int) -> Draft:
         """What is printed next."""
         pointer = cast(Pointer, reading)
-        in_table = self.in_table(token if token in self.tags else pointer.last_tag)
         way = APART if token in self.ends else ONWARD
-        following = pointer.wording.following(pointer.behind(token), way, in_table)
+        following = pointer.wording.following(pointer.behind(token), way, self.tags.get(token, pointer.in_table))
         places = [pointer.page.place_of(letter) for _, letter in following]
         tokens = [token for token, _ in following]
         return Draft(tokens, [place_at(count + number, *place) for number, place in enumerate(places)])
-
-    def in_table(self, last_tag: int | None) -> bool:
-        return last_tag is not None and last_tag not in self.table_ends
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [NO_DRAFT] * len(readings))
@@ -181,8 +183,8 @@ class Model(VisionModel):
                 scores[index, unfit] = NEVER
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
             if token in self.stop_token_ids and pointer.refuses_to_end():
-                scores[index, list(self.stop_token_ids)] = NEVER
-                token = int(scores[index].argmax())
+                token = self.line_end
+                scores[index, token] = scores[index].max() + 1
             if (formula := pointer.in_formula) and (token in self.formula_ends or pointer.at_prose):
                 scores[index, self.marks.ending(formula, token)] = scores[index, token] + 1  # before its line does
         return scores
@@ -190,16 +192,23 @@ class Model(VisionModel):
     def unfit(self, pointer: Pointer) -> Tensor | None:
         """Tokens (vocabulary,), bool, that cannot be written where the finger is; None where all can."""
         if pointer.must_read:
-            return self.never_printed if pointer.at_mark else self.unprinted
-        if self.in_table(pointer.last_tag) and pointer.crosses_a_line:
+            return self._printed_next(pointer)
+        if pointer.in_table and pointer.crosses_a_line:
             return self.no_tags
         if pointer.last in self.row_tags and pointer.at_first_cell:
             return ~self.no_tags  # it is not empty
         if formula := pointer.in_formula:
             return self.marks.unfit(formula)
-        if pointer.last in self.marks.dollars:
-            return self.marks.opening  # one formula does not begin where another ends
+        if pointer.last in self.marks.dollars or (pointer.nowhere and pointer.page.own):
+            return self.marks.opening  # one formula does not begin where another ends, nor beside all print
         return None
+
+    def _printed_next(self, pointer: Pointer) -> Tensor:
+        """What is unfit where print has to be read: after ends of lines, if it is read late, and maybe a blank."""
+        if pointer.breaks:
+            return self.no_line_end
+        unfit = self.never_printed if pointer.at_mark else self.unprinted
+        return unfit & self.no_blank if pointer.space > 0 and pointer.last not in self.ends else unfit
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)

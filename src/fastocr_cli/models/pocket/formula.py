@@ -19,6 +19,9 @@ PLAIN = ""
 MAX_TOKENS = 120
 """Tokens that a formula has at most; what is longer was opened by mistake."""
 
+DEEPEST = 5
+"""What is open within each other at most: models that lost their way write fraction upon fraction."""
+
 
 class Marks:
     """The marks of a vocabulary."""
@@ -85,6 +88,8 @@ class Formula:
     def allows(self, mark: str) -> bool:
         if self.last in {FRACTION, ROOT}:
             return mark == OPENS
+        if len(self.opened) >= DEEPEST and mark in {OPENS, RAISES, FRACTION, ROOT, LEFT}:
+            return False
         if self.last in {LEFT, RIGHT}:  # the bracket
             return mark == PLAIN
         innermost = {CLOSES: OPENS, BETWEEN: FRACTION, RIGHT: LEFT}.get(mark)

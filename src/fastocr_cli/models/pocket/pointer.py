@@ -30,8 +30,11 @@ AGAIN, SNAP = 6.0, 2
 """Nats against letters that were read; and how many letters aside the place head may be: it is one too early or too
 late at times."""
 
+LEAP, LEAP_IN_TABLE, FEW = 6.0, 3.0, 2
+"""Nats against leaping over unread letters; a cell's text often goes on below, a few may be strokes of a figure."""
+
 LEFT_OUT, MOST_LEFT_OUT = 50, 300
-"""Unread letters that cost a nat where it leaps over them, and the number that it never leaps over."""
+"""Unread letters that cost a nat more where it leaps over them, and the number that it never leaps over."""
 
 PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
@@ -41,6 +44,12 @@ MIN_LEFT, AMONG, MAX_REFUSALS = 80, 0.5, 8
 """Unread letters of a stretch with which a page is not at its end yet (running heads and page numbers are left out);
 how much each letter counts against them that was read in between; and how often it is told so: a photograph may look
 like letters."""
+
+MIN_INSIDE = 6
+"""The same where the page names its letters itself, apart from its first and its last line."""
+
+BREAKS = 2
+"""Ends of lines that begin a paragraph, for what was missing."""
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
@@ -59,7 +68,7 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: frozenset[int], marks: Marks
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: dict[int, bool], marks: Marks
     ) -> None:
         """Begin to read a page.
 
@@ -67,18 +76,19 @@ class Pointer(Reading):
             page: its letters.
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
-            tags: the table tags.
+            tags: of each tag of a table, whether the table goes on after it.
             marks: those of LaTeX.
         """
         self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
         self.marks = marks
         self.formula: Formula | None = None  # that is open
         self.last: int | None = None  # token
-        self.last_tag: int | None = None
+        self.in_table = False
         self.last_letter: int | None = None  # of the cell, where it is one of a table
         self.wording: Wording
         self.read = np.zeros(len(page), bool)
         self.onward = self.refusals = 0
+        self.breaks = self.until = 0  # lines to end, and the letter up to which print is read, before it goes on freely
         self.idle = 0.0
         self.at = len(page)  # a letter, or behind the last one
         self.place = (-1, -1)  # row and cell
@@ -129,12 +139,13 @@ class Pointer(Reading):
             liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
             if liking > max(row.max() + cell.max(), LOST):
                 return self.onward  # no other letter can be likelier
-        left_out = self._left_out()
-        likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - left_out / LEFT_OUT
+        left_out = self._left_out(self.read)
+        cost = self._cost(left_out)
+        likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - cost
         if going_on:
             likely[self.onward] += bonus
         best = int(likely.argmax())
-        if likely[best] <= LOST:
+        if likely[best] + cost[best] <= LOST:
             return None
         stays, leaps = self.read[best], left_out[best] >= MOST_LEFT_OUT
         if (stays or leaps) and going_on and not self.read[self.onward]:
@@ -142,35 +153,47 @@ class Pointer(Reading):
         beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
         return self.onward if beside and not self.read[self.onward] else best
 
+    def _cost(self, left_out: NDArray[np.int64]) -> Floats:
+        """Nats against leaping over so many unread letters; a few, and those at the page's edge, cost less."""
+        inside = self._left_out(self.read | self.page.at_edge) > FEW
+        return (left_out / LEFT_OUT + inside * (LEAP_IN_TABLE if self.in_table else LEAP)).astype(np.float32)
+
     def _onward_bonus(self) -> float:
         if self.page.spaces[self.onward] < -BLANK:
             return WITHIN
         return ACROSS if self.page.next_cell[self.onward] else ONWARD
 
-    def _left_out(self) -> NDArray[np.int64]:
-        """How many unread letters lie between the last token and each letter that comes later."""
-        unread = np.cumsum(~self.read)
+    def _left_out(self, read: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many letters that were not read lie between the last token and each letter that comes later."""
+        unread = np.cumsum(~read)
         before = unread[self.onward - 1] if self.onward else 0
         left_out: NDArray[np.int64] = np.clip(unread - before - 1, 0, MOST_LEFT_OUT)
         return left_out
 
-    def largest_unread(self) -> tuple[int, float]:
+    def largest_unread(self, inside: bool = False) -> tuple[int, float]:
         """Number of the first letter of the largest stretch that was mostly not read, and how many letters were not.
 
-        Those within it that were read (a column beside it, where the order is wrong) count against it, AMONG each.
+        Those within it that were read (a column beside it, where the order is wrong) count against it, AMONG each, and
+        so do those of the first and the last line of the page if only what is `inside` matters.
         """
-        sums = np.cumsum(np.concatenate([[0.0], np.where(self.read, -AMONG, 1.0)]))
+        done = self.read | self.page.at_edge if inside else self.read
+        sums = np.cumsum(np.concatenate([[0.0], np.where(done, -AMONG, 1.0)]))
         gains = sums - np.minimum.accumulate(sums)
         behind = int(gains.argmax())
         first = behind - int(sums[behind::-1].argmin())
         return first, float(gains[behind])
 
     def refuses_to_end(self) -> bool:
-        """Whether the page must not end yet; if so, goes to what is missing, and counts the times."""
-        first, num_letters = self.largest_unread()
-        refused = num_letters >= MIN_LEFT and self.refusals < MAX_REFUSALS
+        """Whether the page must not end yet; if so, what is missing is read in a paragraph of its own."""
+        first, num_unread = self.largest_unread()
+        enough = num_unread >= MIN_LEFT
+        if not enough and self.page.own:
+            first, num_unread = self.largest_unread(inside=True)
+            enough = num_unread >= MIN_INSIDE
+        refused = enough and self.refusals < MAX_REFUSALS
         if refused:
             self.at, self.place, self.refusals = first, self.page.place_of(first), self.refusals + 1
+            self.onward, self.until, self.breaks = first, first + int(num_unread), BREAKS
         return refused
 
     def warnings(self) -> tuple[str, ...]:
@@ -204,8 +227,9 @@ class Pointer(Reading):
 
     @property
     def must_read(self) -> bool:
-        """Whether it has lost its way, and the next token has to be one that is printed further on."""
-        return self.idle >= PATIENCE and not self.read[self.onward :].all()
+        """Whether the next token has to be one that is printed further on: it lost its way, or left something out."""
+        lost = self.idle >= PATIENCE or self.onward < self.until
+        return lost and not self.read[self.onward :].all()
 
     @property
     def in_formula(self) -> Formula | None:
@@ -231,7 +255,7 @@ class Pointer(Reading):
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""
-        self.last = token
+        self.last, self.breaks = token, max(0, self.breaks - 1)
         nowhere, unprinted = self.nowhere, token in self.unprinted
         if token in self.marks.dollars and (nowhere or self.char != "$"):
             self.formula = None if self.formula else self.marks.opened_by(token)
@@ -239,7 +263,7 @@ class Pointer(Reading):
             self.formula = self.formula.after(self.marks.of.get(token, PLAIN))
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
-            self.last_tag, self.last_letter = token, None
+            self.last_letter, self.in_table = None, self.tags[token]
         if nowhere:
             return
         path = self._path_of(token)

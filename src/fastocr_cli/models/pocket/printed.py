@@ -12,9 +12,12 @@ from torch import Tensor
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.columns import Drawn, begins_cell, reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
-from fastocr_cli.models.pocket.letters import BLANK, Letters
+from fastocr_cli.models.pocket.letters import BLANK, OWN_SPACE, Letters
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, NOTHING, spelled
 from fastocr_cli.models.pocket.wording import Print
+
+MARK = 3
+"""Letters of a mark of a footnote, or of an exponent, at most."""
 
 
 class Printed:
@@ -35,6 +38,7 @@ class Printed:
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
+        self.at_edge = np.isin(self.line[:num], (line[:1], line[-1:]))  # on the first and the last line of the page
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
         self.scores = spelled(F.pad(scores, (0, 0, 0, 1), value=float(scores.min()))).numpy()
@@ -43,10 +47,25 @@ class Printed:
         halves = second_halves(self.line[:num], self.likeliest)
         self.divided = np.append(halves, False)  # the word began on the line before
         self.spaces[self.divided] = 0
+        if self.own:
+            self.spaces[:num][self._apart()] = OWN_SPACE
         within_word = self.spaces[:num] < -BLANK  # of large print: its letters are as far apart as cells
         self.next_cell = begins_cell(line[order], half[order]) & ~within_word
         self.paths = self._paths()
         self.windows = self._windows()
+
+    def _apart(self) -> NDArray[np.bool_]:
+        """Which letters begin a line after a letter or figure and are one: nothing else divides them.
+
+        Not those of a line of MARK letters and less, which may be raised.
+        """
+        in_words = np.array([CHARACTERS[index - 1].isalnum() for index in self.likeliest], bool)
+        line = self.line[: self.num]
+        _, number, counts = np.unique(line, return_inverse=True, return_counts=True)
+        in_words &= counts[number] > MARK
+        begins = (np.diff(line, prepend=-1) != 0) & ~self.divided[: self.num]
+        apart: NDArray[np.bool_] = begins & in_words & np.roll(in_words, 1)
+        return apart
 
     def _paths(self) -> NDArray[np.int64]:
         """The numbers of MAX_LETTERS letters from each on, (letters + 1, MAX_LETTERS), without hyphens that divide."""
