@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer
 from training.formulas import formula as random_formula
 
-from fastocr_cli.models.pocket.formula import PLAIN, Formula, Marks
+from fastocr_cli.models.pocket.formula import DEEPEST, PLAIN, Formula, Marks
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,16 @@ def test_whatever_was_begun_comes_to_an_end(tokenizer: Tokenizer, marks: Marks, 
     assert latex.count("{") == latex.count("}")
     assert latex.count("\\left") == latex.count("\\right")
     assert latex.count("}{") >= latex.count("\\frac")
+
+
+def test_fractions_within_fractions_come_to_an_end(tokenizer: Tokenizer, marks: Marks) -> None:
+    fraction, opens = (tokenizer.token_to_id(mark) for mark in ("\\frac", "{"))
+    state, depth = marks.opened_by(tokenizer.token_to_id("$$")), 0
+    while not marks.unfit(state)[fraction]:
+        for token in (fraction, opens):
+            state = state.after(marks.of[token])
+        depth += 1
+    assert depth == DEEPEST
 
 
 def test_a_vocabulary_without_latex_has_no_formulas() -> None:

@@ -23,7 +23,7 @@ from fastocr_cli.models.pocket.letters import (
     nearest,
     windows,
 )
-from fastocr_cli.models.pocket.pointer import AMONG, MAX_REFUSALS, MIN_INSIDE, MIN_LEFT, PATIENCE, Pointer
+from fastocr_cli.models.pocket.pointer import MAX_REFUSALS, MIN_INSIDE, MIN_LEFT, PATIENCE, Pointer
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import (
     LEAST_TOKEN,
@@ -34,6 +34,7 @@ from fastocr_cli.models.pocket.spelling import (
     sharpened,
     without_marks,
 )
+from fastocr_cli.models.pocket.unread import AMONG
 from fastocr_cli.pages import Character
 
 
@@ -611,6 +612,10 @@ def test_no_line_of_a_page_that_names_its_letters_is_left_out_but_the_first_and_
     pointer.read[11 : 11 + MIN_INSIDE] = False
     assert pointer.refuses_to_end()
     assert pointer.at == 11
+    for left in (2, 1, 0):
+        assert pointer.breaks == left
+        assert at(pointer, 1, 1) == pointer.page.place_of(11)  # it is read first, wherever the head would rather go
+        pointer.wrote(TOKENIZER.token_to_id("Ċ"))
     pointer.read[11] = True
     assert not pointer.refuses_to_end()  # a letter less
     pointer.read[:11] = pointer.read[20:] = False

@@ -18,6 +18,7 @@ from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.spelling import MARKS, NOTHING
+from fastocr_cli.models.pocket.unread import MOST_LEFT_OUT, largest_stretch, left_out
 from fastocr_cli.models.pocket.wording import Wording
 
 Floats = NDArray[np.float32]
@@ -33,17 +34,16 @@ late at times."""
 LEAP, LEAP_IN_TABLE, FEW = 6.0, 3.0, 2
 """Nats against leaping over unread letters; a cell's text often goes on below, a few may be strokes of a figure."""
 
-LEFT_OUT, MOST_LEFT_OUT = 50, 300
-"""Unread letters that cost a nat more where it leaps over them, and the number that it never leaps over."""
+LEFT_OUT = 50
+"""Unread letters that cost a nat more where it leaps over them; over MOST_LEFT_OUT it never leaps."""
 
 PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
 letter that was not read must be."""
 
-MIN_LEFT, AMONG, MAX_REFUSALS = 80, 0.5, 8
+MIN_LEFT, MAX_REFUSALS = 80, 8
 """Unread letters of a stretch with which a page is not at its end yet (running heads and page numbers are left out);
-how much each letter counts against them that was read in between; and how often it is told so: a photograph may look
-like letters."""
+and how often it is told so: a photograph may look like letters."""
 
 MIN_INSIDE = 6
 """The same where the page names its letters itself, apart from its first and its last line."""
@@ -139,49 +139,33 @@ class Pointer(Reading):
             liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
             if liking > max(row.max() + cell.max(), LOST):
                 return self.onward  # no other letter can be likelier
-        left_out = self._left_out(self.read)
-        cost = self._cost(left_out)
+        passed_over = left_out(self.read, self.onward)
+        cost = self._cost(passed_over)
         likely = row[self.page.row] + cell[self.page.cell] - AGAIN * self.read - cost
         if going_on:
             likely[self.onward] += bonus
         best = int(likely.argmax())
         if likely[best] + cost[best] <= LOST:
             return None
-        stays, leaps = self.read[best], left_out[best] >= MOST_LEFT_OUT
+        stays, leaps = self.read[best], passed_over[best] >= MOST_LEFT_OUT
         if (stays or leaps) and going_on and not self.read[self.onward]:
             best = self.onward  # a head too sure of the last place would stay there for ever, or leave a column out
         beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
         return self.onward if beside and not self.read[self.onward] else best
 
-    def _cost(self, left_out: NDArray[np.int64]) -> Floats:
+    def _cost(self, passed_over: NDArray[np.int64]) -> Floats:
         """Nats against leaping over so many unread letters; a few, and those at the page's edge, cost less."""
-        inside = self._left_out(self.read | self.page.at_edge) > FEW
-        return (left_out / LEFT_OUT + inside * (LEAP_IN_TABLE if self.in_table else LEAP)).astype(np.float32)
+        inside = left_out(self.read | self.page.at_edge, self.onward) > FEW
+        return (passed_over / LEFT_OUT + inside * (LEAP_IN_TABLE if self.in_table else LEAP)).astype(np.float32)
 
     def _onward_bonus(self) -> float:
         if self.page.spaces[self.onward] < -BLANK:
             return WITHIN
         return ACROSS if self.page.next_cell[self.onward] else ONWARD
 
-    def _left_out(self, read: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many letters that were not read lie between the last token and each letter that comes later."""
-        unread = np.cumsum(~read)
-        before = unread[self.onward - 1] if self.onward else 0
-        left_out: NDArray[np.int64] = np.clip(unread - before - 1, 0, MOST_LEFT_OUT)
-        return left_out
-
     def largest_unread(self, inside: bool = False) -> tuple[int, float]:
-        """Number of the first letter of the largest stretch that was mostly not read, and how many letters were not.
-
-        Those within it that were read (a column beside it, where the order is wrong) count against it, AMONG each, and
-        so do those of the first and the last line of the page if only what is `inside` matters.
-        """
-        done = self.read | self.page.at_edge if inside else self.read
-        sums = np.cumsum(np.concatenate([[0.0], np.where(done, -AMONG, 1.0)]))
-        gains = sums - np.minimum.accumulate(sums)
-        behind = int(gains.argmax())
-        first = behind - int(sums[behind::-1].argmin())
-        return first, float(gains[behind])
+        """The largest stretch that was not read: its first letter, and how many; `inside` of the page, if asked."""
+        return largest_stretch(self.read | self.page.at_edge if inside else self.read)
 
     def refuses_to_end(self) -> bool:
         """Whether the page must not end yet; if so, what is missing is read in a paragraph of its own."""
