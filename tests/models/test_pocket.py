@@ -2,7 +2,6 @@
 
 import json
 from importlib.resources import files
-from typing import cast
 
 import numpy as np
 import pytest
@@ -18,14 +17,8 @@ from fastocr_cli.models.pocket.formula import Formula
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.wording import Print, Wording
-from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal
-
-
-@pytest.fixture(scope="module")
-def pocket() -> Model:
-    return cast(Model, load_model("pocket", device="cpu", dtype="float32"))
 
 
 def test_row_weights_and_profile_are_of_one_training_step() -> None:

@@ -11,7 +11,6 @@ from fastocr_cli.models.pocket import Model, ink
 from fastocr_cli.models.pocket.afar import from_afar, with_large_print
 from fastocr_cli.models.pocket.cells import CHARACTERS, CLASS_OF, NUM_CLASSES
 from fastocr_cli.models.pocket.letters import letters_of
-from fastocr_cli.models.weights import load_model
 
 BODY, TITLE = "so the body is set in ten points", "Annual"
 
@@ -72,14 +71,6 @@ def test_a_page_without_large_print_stays_as_it_is(
 ) -> None:
     near = seen(32, 60, [nearer, NEAR[1]])
     assert with_large_print(near, seen(16, 36, [line]), 2) is near
-
-
-@pytest.fixture(scope="module")
-def pocket() -> Model:
-    torch.set_num_threads(1)
-    model = load_model("pocket", device="cpu", dtype="float32")
-    assert isinstance(model, Model)
-    return model
 
 
 @pytest.mark.parametrize("em", [40, 56, 90])

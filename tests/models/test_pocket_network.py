@@ -7,15 +7,6 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket import Model, ink, network
 from fastocr_cli.models.pocket.network import Area
-from fastocr_cli.models.weights import load_model
-
-
-@pytest.fixture(scope="module")
-def pocket() -> Model:
-    torch.set_num_threads(1)
-    model = load_model("pocket", device="cpu", dtype="float32")
-    assert isinstance(model, Model)
-    return model
 
 
 def a_page() -> Tensor:

@@ -8,18 +8,9 @@ from fastocr_cli.models.pocket import Model
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.letters import Letters
 from fastocr_cli.models.pocket.reading_size import BODY, are_seen_better, brought_closer, seen_too_large
-from fastocr_cli.models.weights import load_model
 from fastocr_cli.pages import Character, PageImage
 
 LINES = ["Results of the northern region", "Revenue grew by 12 percent", "Costs fell for the third time"]
-
-
-@pytest.fixture(scope="module")
-def pocket() -> Model:
-    torch.set_num_threads(1)
-    model = load_model("pocket", device="cpu", dtype="float32")
-    assert isinstance(model, Model)
-    return model
 
 
 def drawn(lines: list[tuple[str, int]], step: int = 0) -> PageImage:
