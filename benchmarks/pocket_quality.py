@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--exclude", help="leave out files with this in their names")
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--max-new-tokens", type=int, default=4096)
+    parser.add_argument("--max-new-tokens", type=int, help="else what the model writes at most")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--focal", help="else those of the profile")
     parser.add_argument("--threads", type=int, default=2)

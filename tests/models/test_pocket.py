@@ -3,7 +3,6 @@
 import json
 from importlib.resources import files
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -12,11 +11,8 @@ from fastocr_cli.config import RunConfig
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.base import Draft
 from fastocr_cli.models.pocket import NEVER, Model, without_page_number
-from fastocr_cli.models.pocket.cells import CLASS_OF
-from fastocr_cli.models.pocket.formula import Formula
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
-from fastocr_cli.models.pocket.wording import Print, Wording
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal
 
@@ -100,35 +96,6 @@ def test_a_formula_ends_before_its_line_does_and_what_it_opened_before_it(
     pocket: Model, monkeypatch: pytest.MonkeyPatch, latex: str, closing: str, end: str
 ) -> None:
     assert written_in(pocket, latex, [end], monkeypatch) == closing
-
-
-def a_line(text: str) -> Print:
-    """A line of print with these letters and blanks."""
-    letters = text.replace(" ", "")
-    line, nothing = np.ones(len(letters), np.int64), np.zeros(len(letters), bool)
-    space = [char == " " for char in text]
-    before = [blank for blank, char in zip([False, *space], text, strict=False) if char != " "]
-    return Print.of(
-        np.array([CLASS_OF[char] for char in letters]), line, nothing, np.array(before, np.float32), nothing
-    )
-
-
-@pytest.mark.parametrize(
-    ("printed", "written"),
-    [("changes to", "}"), ("the api", "a"), ("limits", "a"), ("a + b", "a"), ("soft", "}"), ("x2345", "a")],
-)
-def test_a_formula_ends_before_a_word_of_prose(
-    pocket: Model, monkeypatch: pytest.MonkeyPatch, printed: str, written: str
-) -> None:
-    with torch.inference_mode():
-        pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
-        pointer.wording = Wording(pocket.tokenizer, a_line(printed))
-        pointer.formula = Formula(pocket.marks.display or 0, sure=True, opened=("{",))
-        scores = torch.zeros(1, pocket.network.config.vocab_size)
-        scores[0, pocket.tokenizer.token_to_id("a")] = 1
-        monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: scores.clone())
-        found = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer]).argmax()
-    assert pocket.detokenize([int(found)]) == written
 
 
 @pytest.mark.parametrize("end", ["\n", "<|im_end|>"])

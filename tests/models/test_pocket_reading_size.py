@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 from fastocr_cli.models.pocket import Model
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.letters import Letters
-from fastocr_cli.models.pocket.reading_size import BODY, are_seen_better, brought_closer, seen_too_large
+from fastocr_cli.models.pocket.reading_size import BODY, are_seen_better, named_too_large, seen_too_large
 from fastocr_cli.pages import Character, PageImage
 
 LINES = ["Results of the northern region", "Revenue grew by 12 percent", "Costs fell for the third time"]
@@ -30,7 +30,7 @@ def named(sizes: list[float]) -> PageImage:
 
 
 def test_own_characters_in_large_print_are_brought_to_the_size_of_body_text() -> None:
-    page = brought_closer(named([2 * BODY] * 5 + [20]))
+    page = named_too_large(named([2 * BODY] * 5 + [20]))
     assert page is not None
     assert page.image.size == (500, 400)
     assert page.characters is not None
@@ -42,7 +42,7 @@ def test_own_characters_in_large_print_are_brought_to_the_size_of_body_text() ->
     "sizes", [[], [18] * 9, [18] * 9 + [60] * 8, [0] * 9], ids=["none", "text", "title", "unknown"]
 )
 def test_other_pages_stay_as_they_are(sizes: list[float]) -> None:
-    assert brought_closer(named(sizes)) is None
+    assert named_too_large(named(sizes)) is None
 
 
 @pytest.mark.parametrize("em", [40, 56, 72])

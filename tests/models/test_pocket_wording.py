@@ -6,15 +6,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tokenizers import Tokenizer
 
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder
 from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models.base import Draft, Prompt, VisionModel
+from fastocr_cli.models.pocket import Model
+from fastocr_cli.models.pocket.formula import Formula
 from fastocr_cli.models.pocket.wording import APART, MOST, ONWARD, Print, Wording
-from fastocr_cli.models.weights import load_model
-from fastocr_cli.pages import PageRef, find_pages, render
+from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import make_method
 
 
@@ -76,11 +78,6 @@ def test_a_letter_of_several_tokens_stands_in_one_place(tokenizer: Tokenizer) ->
     assert [tokenizer.decode([token]) for token, letter in draft if letter == 1] == [" ", "“"]
 
 
-@pytest.fixture(scope="module")
-def pocket() -> VisionModel:
-    return load_model("pocket", device="cpu", dtype="float32")
-
-
 def sample(model: VisionModel, characters: bool) -> Prompt:
     page, _ = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig())
     assert isinstance(page, PageRef)
@@ -89,9 +86,7 @@ def sample(model: VisionModel, characters: bool) -> Prompt:
 
 
 @pytest.mark.parametrize("characters", [True, False])
-def test_drafts_save_steps_and_change_no_text(
-    pocket: VisionModel, monkeypatch: pytest.MonkeyPatch, characters: bool
-) -> None:
+def test_drafts_save_steps_and_change_no_text(pocket: Model, monkeypatch: pytest.MonkeyPatch, characters: bool) -> None:
     prompt, texts, num_steps = sample(pocket, characters), [], []
     hidden, drafting = pocket.hidden, pocket.draft
     for draft in (drafting, lambda *_: Draft([], [])):
@@ -104,3 +99,21 @@ def test_drafts_save_steps_and_change_no_text(
     assert texts[0] == texts[1]
     assert len(texts[0]) > 290
     assert num_steps[0] < (0.5 if characters else 0.8) * num_steps[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("changes to", "}"), ("the api", "a"), ("limits", "a"), ("a + b", "a"), ("soft", "}"), ("x2345", "a")],
+)
+def test_a_formula_ends_before_a_word_of_prose(
+    pocket: Model, monkeypatch: pytest.MonkeyPatch, text: str, written: str
+) -> None:
+    with torch.inference_mode():
+        pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
+        pointer.wording = Wording(pocket.tokenizer, printed(text))
+        pointer.formula = Formula(pocket.marks.display or 0, sure=True, opened=("{",))
+        scores = torch.zeros(1, pocket.network.config.vocab_size)
+        scores[0, pocket.tokenizer.token_to_id("a")] = 1
+        monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: scores.clone())
+        found = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer]).argmax()
+    assert pocket.detokenize([int(found)]) == written

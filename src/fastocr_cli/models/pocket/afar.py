@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CELL, CHARACTERS, HALF
+from fastocr_cli.models.pocket.cells import CELL, HALF, IN_WORDS
 from fastocr_cli.models.pocket.closer import NEAR, laid_back, padded
 from fastocr_cli.models.pocket.letters import Letters, letters_of
 
@@ -79,8 +79,7 @@ def _sure(classes: Tensor, letters: Letters) -> NDArray[np.float32]:
 
 def _in_words(letters: Letters) -> NDArray[np.bool_]:
     """Which letters are letters or figures, (letters,)."""
-    kinds = np.array([False, *(char.isalnum() for char in CHARACTERS)])
-    found: NDArray[np.bool_] = kinds[letters.scores[0].argmax(-1).cpu().numpy()]
+    found: NDArray[np.bool_] = IN_WORDS[letters.scores[0].argmax(-1).cpu().numpy()]
     return found
 
 

@@ -36,6 +36,8 @@ ALIKE = dict(zip("−‐‑\xad∗⋅∙∣ϵ", "----*·•|ε", strict=True))
 
 CLASS_OF = {char: index + 1 for index, char in enumerate(CHARACTERS)}
 NUM_CLASSES = len(CHARACTERS) + 1
+IN_WORDS = np.array([False, *(char.isalnum() for char in CHARACTERS)])
+"""Of each class, whether it is a letter or a figure."""
 
 
 @cache

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastocr_cli.models.pocket.cells import CHARACTERS
+from fastocr_cli.models.pocket.cells import CHARACTERS, IN_WORDS
 from fastocr_cli.models.pocket.columns import Drawn, begins_cell, reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, OWN_SPACE, Letters
@@ -59,7 +59,7 @@ class Printed:
 
         Not those of a line of MARK letters and less, which may be raised.
         """
-        in_words = np.array([CHARACTERS[index - 1].isalnum() for index in self.likeliest], bool)
+        in_words = IN_WORDS[self.likeliest]
         line = self.line[: self.num]
         _, number, counts = np.unique(line, return_inverse=True, return_counts=True)
         in_words &= counts[number] > MARK

@@ -23,7 +23,7 @@ AS_MANY = 0.8
 """Share of the letters seen before that are to be seen on the smaller page: some of them were strokes of large ones."""
 
 
-def brought_closer(page: PageImage) -> PageImage | None:
+def named_too_large(page: PageImage) -> PageImage | None:
     """The page smaller, if most of the characters that it names itself are in large print."""
     sizes = [character.size for character in page.characters or () if character.char.isalnum()]
     em = float(np.median(sizes)) if sizes else 0.0
