@@ -59,7 +59,7 @@ def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch:
     assert isinstance(sample, PageRef)
     monkeypatch.setattr(Pointer, "crosses_a_line", True)
     monkeypatch.setattr(Pointer, "refuses_to_end", lambda _: False)
-    tags = {token: i for token, i in pocket.tokenizer.get_vocab().items() if i in pocket.tags}
+    tags = {token: i for token, i in pocket.tokenizer.get_vocab().items() if i in pocket.writable.tags.last}
     with torch.inference_mode():
         pointer = pocket.begin(pocket.encode(render(sample, pocket.resolution, characters=True)))
         hidden = torch.zeros(1, pocket.text_config.hidden_size)
@@ -136,7 +136,7 @@ def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: 
         for last, full in ((opening, True), (row, True), (cell, False), (None, False)):
             pointer.last = last
             scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])[0]
-            assert bool((scores[list(pocket.tags)] == NEVER).all()) == full
+            assert bool((scores[list(pocket.writable.tags.last)] == NEVER).all()) == full
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def begun(
     space = torch.zeros(letters.row.shape) if space is None else space
     drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
     return Pointer(
-        Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), dict.fromkeys(tags, True), MARKS
+        Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), dict.fromkeys(tags, "<td"), MARKS
     )
 
 

@@ -111,7 +111,7 @@ def test_a_formula_ends_before_a_word_of_prose(
     with torch.inference_mode():
         pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
         pointer.wording = Wording(pocket.tokenizer, printed(text))
-        pointer.formula = Formula(pocket.marks.display or 0, sure=True, opened=("{",))
+        pointer.formula = Formula(pocket.writable.marks.display or 0, sure=True, opened=("{",))
         scores = torch.zeros(1, pocket.network.config.vocab_size)
         scores[0, pocket.tokenizer.token_to_id("a")] = 1
         monkeypatch.setattr(pocket.network, "next_tokens", lambda *_: scores.clone())

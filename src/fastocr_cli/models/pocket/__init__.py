@@ -28,7 +28,6 @@ from fastocr_cli.models.base import NO_DRAFT, Draft, Outlook, Prompt, Reading, V
 from fastocr_cli.models.pocket.cells import blank_grid, cell_grid, large_print
 from fastocr_cli.models.pocket.config import PocketConfig
 from fastocr_cli.models.pocket.dark import on_white
-from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.letters import OWN_SPACE, Letters
 from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
@@ -37,8 +36,10 @@ from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.reading_size import are_seen_better, named_too_large, seen_too_large
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.models.pocket.strokes import drawn_lines
+from fastocr_cli.models.pocket.table import is_open
 from fastocr_cli.models.pocket.vision import fold_norms
 from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
+from fastocr_cli.models.pocket.writable import Writable
 from fastocr_cli.pages import Character, PageImage, Resolution
 
 NEVER = -1e9
@@ -64,35 +65,13 @@ class Model(VisionModel):
             max_side=MAX_SIDE,
             max_pixels=8_000_000,
         )
-        vocabulary = tokenizer.get_vocab()
         self.stop_token_ids = frozenset({config.eos_token_id})
-        foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - self.stop_token_ids
-        # to text: marks of a conversation
-        self.foreign = torch.tensor(sorted(foreign), dtype=torch.long, device=self.device)
-        self.tags = {
-            i: not token.endswith("</table>") for token, i in vocabulary.items() if token.startswith(("<t", "</t"))
-        }
-        """Of each tag of a table, whether the table goes on after it."""
-        self.marks = Marks(tokenizer, config.vocab_size)
-        ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
-        (self.line_end,) = tokenizer.encode("\n").ids
-        self.no_line_end = torch.arange(config.vocab_size) != self.line_end
-        self.line_ends = self.stop_token_ids | ends | self.tags.keys()
-        self.formula_ends = self.line_ends | self.marks.dollars.keys()
-        self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
-        self.no_tags = torch.ones(config.vocab_size, dtype=torch.bool)
-        self.no_tags[list(self.tags)] = False
-        self.free_token_ids = repeatable(tokenizer) | self.tags.keys()
         spelling = Spelling.of(tokenizer, config.vocab_size)
-        self.printed, self.ends = spelling.letters.numpy(), frozenset(spelling.ends.nonzero()[:, 0].tolist())
-        self.unprinted = spelling.compared[:, 0] == NOTHING
-        self.never_printed = spelling.letters[:, 0] == NOTHING  # nor are these where marks stand for themselves
-        for tokens in (self.unprinted, self.never_printed):
-            tokens[list(self.stop_token_ids)] = False
+        self.writable = Writable(tokenizer, spelling, self.stop_token_ids)
+        self.free_token_ids = repeatable(tokenizer) | self.writable.tags.last.keys()
+        self.printed = spelling.letters.numpy()
         self.prints = (spelling.compared[:, 0] != NOTHING).nonzero()[:, 0].to(self.device)
-        self.unprinted_ids = frozenset(self.unprinted.nonzero()[:, 0].tolist())
-        self.no_blank = torch.ones(config.vocab_size, dtype=torch.bool)
-        self.no_blank[tokenizer.encode(" ").ids] = False
+        self.unprinted_ids = frozenset(self.writable.unprinted.nonzero()[:, 0].tolist())
         self.letters, self.compared, self.signs = (
             tensor.to(self.device) for tensor in (spelling.letters, spelling.compared, spelling.signs)
         )
@@ -131,15 +110,16 @@ class Model(VisionModel):
 
     def begin(self, prompt: Prompt) -> Pointer:
         page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
-        pointer = Pointer(page, self.printed, self.unprinted_ids, self.tags, self.marks)
+        pointer = Pointer(page, self.printed, self.unprinted_ids, self.writable.tags.last, self.writable.marks)
         pointer.wording = Wording(self.tokenizer, page.print)
         return pointer
 
     def draft(self, reading: Reading, token: int, count: int) -> Draft:
         """What is printed next."""
         pointer = cast(Pointer, reading)
-        way = APART if token in self.ends else ONWARD
-        following = pointer.wording.following(pointer.behind(token), way, self.tags.get(token, pointer.in_table))
+        way = APART if token in self.writable.ends else ONWARD
+        in_table = is_open(self.writable.tags.last.get(token, pointer.tag))
+        following = pointer.wording.following(pointer.behind(token), way, in_table)
         places = [pointer.page.place_of(letter) for _, letter in following]
         tokens = [token for token, _ in following]
         return Draft(tokens, [place_at(count + number, *place) for number, place in enumerate(places)])
@@ -173,42 +153,22 @@ class Model(VisionModel):
         fit = fits(window, self.compared)
         for index in (index for index, pointer in enumerate(pointers) if pointer.at_mark):
             fit[index] = fits(window[index], self.letters)
-        spaces = [0.0 if pointer.last in self.ends else pointer.space for pointer in pointers]
-        scores = self.network.next_tokens(hidden, fit, torch.tensor(spaces, device=self.device), self.signs)
+        ends = self.writable.ends
+        spaces = torch.tensor([0.0 if p.last in ends else p.space for p in pointers], device=self.device)
+        scores = self.network.next_tokens(hidden, fit, spaces, self.signs)
         own = torch.tensor([pointer.page.own for pointer in pointers], device=self.device)
         scores = torch.where(own[:, None], sharpened(scores, fit, self.prints), scores)
-        scores[:, self.foreign] = NEVER
         for index, pointer in enumerate(pointers):
-            if (unfit := self.unfit(pointer)) is not None:
-                scores[index, unfit] = NEVER
+            if self.writable.is_set_apart(pointer) and pointer.last not in ends:  # first the blank, then the letter
+                blank = scores[index, [self.writable.blank]]
+                scores[index, self.writable.blank] = torch.cat([scores[index, self.prints], blank]).logsumexp(-1)
+                scores[index, self.prints] = NEVER
+        unfit = torch.stack([self.writable.unfit(pointer) for pointer in pointers])
+        scores.masked_fill_(unfit.to(self.device), NEVER)
         for index, (pointer, token) in enumerate(zip(pointers, scores.argmax(-1).tolist(), strict=True)):
-            if token in self.stop_token_ids and pointer.refuses_to_end():
-                token = self.line_end
-                scores[index, token] = scores[index].max() + 1
-            if (formula := pointer.in_formula) and (token in self.formula_ends or pointer.at_prose):
-                scores[index, self.marks.ending(formula, token)] = scores[index, token] + 1  # before its line does
+            if (instead := self.writable.instead(pointer, token)) != token:
+                scores[index, instead] = scores[index].max() + 1
         return scores
-
-    def unfit(self, pointer: Pointer) -> Tensor | None:
-        """Tokens (vocabulary,), bool, that cannot be written where the finger is; None where all can."""
-        if pointer.must_read:
-            return self._printed_next(pointer)
-        if pointer.in_table and pointer.crosses_a_line:
-            return self.no_tags
-        if pointer.last in self.row_tags and pointer.at_first_cell:
-            return ~self.no_tags  # it is not empty
-        if formula := pointer.in_formula:
-            return self.marks.unfit(formula)
-        if pointer.last in self.marks.dollars or (pointer.nowhere and pointer.page.own):
-            return self.marks.opening  # one formula does not begin where another ends, nor beside all print
-        return None
-
-    def _printed_next(self, pointer: Pointer) -> Tensor:
-        """What is unfit where print has to be read: after ends of lines, if it is read late, and maybe a blank."""
-        if pointer.breaks:
-            return self.no_line_end
-        unfit = self.never_printed if pointer.at_mark else self.unprinted
-        return unfit & self.no_blank if pointer.space > 0 and pointer.last not in self.ends else unfit
 
     def prefill(self, prompt: Prompt, cache: Cache) -> Tensor:
         return super().hidden(prompt.embeds[None], prompt.positions[:, None], cache)

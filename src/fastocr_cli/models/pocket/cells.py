@@ -76,11 +76,10 @@ def blank_grid(characters: Iterable[Character], height: int, width: int) -> np.n
         int8 (height / 8, width / 4): for the letter in each half cell 1 after a blank, -1 after a letter,
         0 for unknown.
     """
-    grid = np.zeros((height // CELL, width // HALF), np.int8)
-    for _, x, y, blank, _ in characters:
-        row, half = int(y // CELL), int(x // HALF)
-        if blank is not None and 0 <= row < grid.shape[0] and 0 <= half < grid.shape[1] and not grid[row, half]:
-            grid[row, half] = 1 if blank else -1
+    said = {None: 3, True: 1, False: 2}  # laid as the letters are, each in the half cell that is its own
+    labels = ((class_of(char) and said[blank], x, y) for char, x, y, blank, _ in characters)
+    laid = lay(labels, height, width).transpose(1, 2, 0).reshape(height // CELL, width // HALF)
+    grid: np.ndarray = np.array([0, 1, -1, 0], np.int8)[laid]
     return grid
 
 

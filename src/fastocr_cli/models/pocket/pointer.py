@@ -16,8 +16,9 @@ from fastocr_cli.models.base import Draft, Reading
 from fastocr_cli.models.pocket.formula import MAX_TOKENS, PLAIN, Formula, Marks
 from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
-from fastocr_cli.models.pocket.printed import Printed
-from fastocr_cli.models.pocket.spelling import MARKS, NOTHING
+from fastocr_cli.models.pocket.printed import AGAIN, Printed
+from fastocr_cli.models.pocket.spelling import MARKS
+from fastocr_cli.models.pocket.table import NONE, is_open
 from fastocr_cli.models.pocket.unread import MOST_LEFT_OUT, largest_stretch, left_out
 from fastocr_cli.models.pocket.wording import Wording
 
@@ -27,9 +28,8 @@ ONWARD, WITHIN, ACROSS = 4.0, 5.0, 1.0
 """Nats for the letter after the last token in the order of columns, for one in the same word, and for one in the next
 cell of a table: the text of a cell may go on below."""
 
-AGAIN, SNAP = 6.0, 2
-"""Nats against letters that were read; and how many letters aside the place head may be: it is one too early or too
-late at times."""
+SNAP = 2
+"""Letters aside that the place head may be: it is one too early or too late at times."""
 
 LEAP, LEAP_IN_TABLE, FEW = 6.0, 3.0, 2
 """Nats against leaping over unread letters; a cell's text often goes on below, a few may be strokes of a figure."""
@@ -60,15 +60,12 @@ PRINTED_MARKS = MARKS - {"-"}
 BULLETS = frozenset("•◦·–—")
 """Signs for which Markdown has marks of its own: these read them."""
 
-ALIKE, ASIDE = -2.0, 0.5
-"""Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
-
 
 class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: dict[int, bool], marks: Marks
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: dict[int, str], marks: Marks
     ) -> None:
         """Begin to read a page.
 
@@ -76,14 +73,14 @@ class Pointer(Reading):
             page: its letters.
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
-            tags: of each tag of a table, whether the table goes on after it.
+            tags: of each token of tags of a table, the last one (`table.py`).
             marks: those of LaTeX.
         """
         self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
         self.marks = marks
         self.formula: Formula | None = None  # that is open
         self.last: int | None = None  # token
-        self.in_table = False
+        self.tag = NONE  # the last one
         self.last_letter: int | None = None  # of the cell, where it is one of a table
         self.wording: Wording
         self.read = np.zeros(len(page), bool)
@@ -134,6 +131,8 @@ class Pointer(Reading):
         if not num:
             return None
         going_on = 0 < self.onward < num
+        if self.within_word:
+            return self.onward
         bonus = self._onward_bonus() if going_on else 0.0
         if going_on and not self.read[self.onward]:
             liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
@@ -152,6 +151,14 @@ class Pointer(Reading):
             best = self.onward  # a head too sure of the last place would stay there for ever, or leave a column out
         beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
         return self.onward if beside and not self.read[self.onward] else best
+
+    @property
+    def within_word(self) -> bool:
+        """Whether the page says that a word goes on after the last token, which is none of a formula."""
+        here, page = self.onward, self.page
+        if not page.own or self.formula or self.last in self.unprinted or not 0 < here < len(page) or self.read[here]:
+            return False
+        return bool(page.spaces[here] < -BLANK and page.line[here] == page.line[here - 1])
 
     def _cost(self, passed_over: NDArray[np.int64]) -> Floats:
         """Nats against leaping over so many unread letters; a few, and those at the page's edge, cost less."""
@@ -177,7 +184,7 @@ class Pointer(Reading):
         refused = enough and self.refusals < MAX_REFUSALS
         if refused:
             self.at, self.place, self.refusals = first, self.page.place_of(first), self.refusals + 1
-            self.onward, self.until, self.breaks = first, first + int(num_unread), BREAKS
+            self.onward, self.until, self.breaks = first, first + int(num_unread), BREAKS + self.in_table
         return refused
 
     def warnings(self) -> tuple[str, ...]:
@@ -188,6 +195,10 @@ class Pointer(Reading):
     def window(self) -> Tensor:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1)."""
         return self.page.window(self.at)
+
+    @property
+    def in_table(self) -> bool:
+        return is_open(self.tag)
 
     @property
     def nowhere(self) -> bool:
@@ -247,10 +258,10 @@ class Pointer(Reading):
             self.formula = self.formula.after(self.marks.of.get(token, PLAIN))
         self.idle += TAG if token in self.tags else nowhere or unprinted
         if token in self.tags:
-            self.last_letter, self.in_table = None, self.tags[token]
+            self.last_letter, self.tag = None, self.tags[token]
         if nowhere:
             return
-        path = self._path_of(token)
+        path = self.page.path_of(self.spelling[token], self.at, self.read)
         if path is not None:
             self.onward = self.page.after(int(path[-1]))
             path = path[path < len(self.read)]
@@ -264,27 +275,7 @@ class Pointer(Reading):
         """The letter that follows if this token, not yet noted, is written here."""
         if self.nowhere:
             return self.at
-        path = self._path_of(token)
+        path = self.page.path_of(self.spelling[token], self.at, self.read)
         if path is not None:
             return self.page.after(int(path[-1]))
         return self.at + (token not in self.unprinted or self.char in BULLETS)
-
-    def _path_of(self, token: int) -> NDArray[np.int64] | None:
-        """Where its letters stand on the page, one or two aside at most, or None: rather here, and not yet read."""
-        classes = self.spelling[token]
-        classes = classes[classes != NOTHING]
-        if not len(classes):
-            return None
-        best, most = None, -np.inf
-        for shift in (0, 1, -1, 2):
-            start = self.at + shift
-            if 0 <= start <= len(self.read) - len(classes):
-                path = self.page.paths[start, : len(classes)]
-                alike = float(self.page.scores[path, classes].mean())
-                again = self.read[path[path < len(self.read)]].all()
-                liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
-                if alike > ALIKE and liking > most:
-                    best, most = path, liking
-                if most >= -ASIDE:
-                    break  # those further aside are liked less at their best
-        return best

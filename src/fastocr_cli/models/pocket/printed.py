@@ -6,7 +6,6 @@ Knows the page; what was read of it, the pointer knows.
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, IN_WORDS
@@ -14,10 +13,16 @@ from fastocr_cli.models.pocket.columns import Drawn, begins_cell, reading_order
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, OWN_SPACE, Letters
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, NOTHING, spelled
-from fastocr_cli.models.pocket.wording import Print
+from fastocr_cli.models.pocket.wording import Bools, Ints, Print
 
 MARK = 3
 """Letters of a mark of a footnote, or of an exponent, at most."""
+
+AGAIN = 6.0
+"""Nats against letters that were read already."""
+
+ALIKE, ASIDE = -2.0, 0.5
+"""Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
 
 
 class Printed:
@@ -54,7 +59,7 @@ class Printed:
         self.paths = self._paths()
         self.windows = self._windows()
 
-    def _apart(self) -> NDArray[np.bool_]:
+    def _apart(self) -> Bools:
         """Which letters begin a line after a letter or figure and are one: nothing else divides them.
 
         Not those of a line of MARK letters and less, which may be raised.
@@ -64,10 +69,10 @@ class Printed:
         _, number, counts = np.unique(line, return_inverse=True, return_counts=True)
         in_words &= counts[number] > MARK
         begins = (np.diff(line, prepend=-1) != 0) & ~self.divided[: self.num]
-        apart: NDArray[np.bool_] = begins & in_words & np.roll(in_words, 1)
+        apart: Bools = begins & in_words & np.roll(in_words, 1)
         return apart
 
-    def _paths(self) -> NDArray[np.int64]:
+    def _paths(self) -> Ints:
         """The numbers of MAX_LETTERS letters from each on, (letters + 1, MAX_LETTERS), without hyphens that divide."""
         following = np.arange(1, self.num + 2)
         following[:-2] += self.divided[2:]
@@ -77,7 +82,7 @@ class Printed:
             paths.append(following[paths[-1]])
         return np.stack(paths, 1)
 
-    def _windows(self) -> NDArray[np.int64]:
+    def _windows(self) -> Ints:
         """The rows of `scores` from each letter on to the end of its word, then the last one, which is like nothing.
 
         A word divided at the end of the line goes on in the next one.
@@ -100,6 +105,31 @@ class Printed:
     def after(self, letter: int) -> int:
         """The number of the letter after this one in its word or line; behind the last one there is one more."""
         return int(self.paths[letter, 1])
+
+    def path_of(self, classes: Ints, at: int, read: Bools) -> Ints | None:
+        """Where a token's letters stand, one or two letters aside of `at` at most, or None; rather where none was read.
+
+        Args:
+            classes: of its letters, then NOTHING.
+            at: the number of a letter.
+            read: of each letter.
+        """
+        classes = classes[classes != NOTHING]
+        if not len(classes):
+            return None
+        best, most = None, -np.inf
+        for shift in (0, 1, -1, 2):
+            start = at + shift
+            if 0 <= start <= self.num - len(classes):
+                path = self.paths[start, : len(classes)]
+                alike = float(self.scores[path, classes].mean())
+                again = read[path[path < self.num]].all()
+                liking = alike - ASIDE * abs(shift) - AGAIN * bool(again)
+                if alike > ALIKE and liking > most:
+                    best, most = path, liking
+                if most >= -ASIDE:
+                    break  # those further aside are liked less at their best
+        return best
 
     def window(self, letter: int) -> Tensor:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`."""

@@ -23,6 +23,9 @@ MAX_LETTERS = 8
 LEAST_LETTER, LEAST_TOKEN = -3.5, -9.0
 """A letter and a token that do not fit: log probabilities that another head can still outvote."""
 
+TOLD = 3
+"""How much more the print counts where the page names its letters: the decoder hardly knows those beyond ASCII."""
+
 MARKS = frozenset("#`*$-\\{}^_|")
 """Tokens of these alone are Markdown or LaTeX more often than print."""
 
@@ -83,12 +86,12 @@ def fits(window: Tensor, letters: Tensor) -> Tensor:
 
 
 def sharpened(scores: Tensor, fit: Tensor, printed: Tensor) -> Tensor:
-    """Scores (..., vocabulary) in which the tokens at `printed` are told apart by `fit` once more.
+    """Scores (..., vocabulary) in which the tokens at `printed` are told apart by `fit` once more, TOLD times as much.
 
     That something is printed stays as likely as it was, against tags, marks and the end: only which token it is is
     decided by the print. For pages whose letters are known; what a trunk saw may be outvoted.
     """
     among = scores[..., printed]
-    fitting = among + fit[..., printed]
+    fitting = among + TOLD * fit[..., printed]
     change = among.logsumexp(-1, keepdim=True) - fitting.logsumexp(-1, keepdim=True)
     return scores.index_copy(-1, printed, fitting + change)

@@ -1,0 +1,94 @@
+"""Which tokens can be written where the finger is: tables and formulas are well-formed, words whole, nothing left out.
+
+Knows the vocabulary and what the finger tells; nothing of the network.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from fastocr_cli.models.pocket.cells import CLASS_OF
+from fastocr_cli.models.pocket.formula import Marks
+from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.pocket.spelling import MARKS, NOTHING, Spelling
+from fastocr_cli.models.pocket.table import TEXT_AFTER, Tags
+
+
+class Writable:
+    """The vocabulary, by what a token may do."""
+
+    def __init__(self, tokenizer: Tokenizer, spelling: Spelling, stop_token_ids: frozenset[int]) -> None:
+        vocabulary, self.vocab_size = tokenizer.get_vocab(), len(spelling.signs)
+        self.stop_token_ids = stop_token_ids
+        self.tags, self.marks = Tags(tokenizer, self.vocab_size), Marks(tokenizer, self.vocab_size)
+        (self.blank,), (self.line_end,) = (tokenizer.encode(text).ids for text in " \n")
+        self.table_end = vocabulary.get("</td></tr></table>", self.line_end)  # a foreign vocabulary may lack it
+        line_ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
+        self.line_ends = stop_token_ids | line_ends | self.tags.last.keys()
+        self.formula_ends = self.line_ends | self.marks.dollars.keys()
+        self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
+        self.ends = frozenset(spelling.ends.nonzero()[:, 0].tolist())
+        foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
+        self.foreign = self._mask(foreign)
+        """Tokens that are no text but marks of a conversation."""
+        self.unprinted = spelling.compared[:, 0] == NOTHING
+        """Tokens that print nothing; `never_printed` are those of them that do not either where marks stand for
+        themselves."""
+        self.never_printed = spelling.letters[:, 0] == NOTHING
+        for tokens in (self.unprinted, self.never_printed):
+            tokens[list(stop_token_ids)] = False
+        after_blank = {*spelling.letters[spelling.signs > 0, 0].tolist(), *(CLASS_OF[mark] for mark in MARKS)}
+        self.set_apart = frozenset(char for char, index in CLASS_OF.items() if index not in after_blank)
+        """Letters that no token begins with after a blank: the blank is a token of its own."""
+
+    def _mask(self, tokens: Iterable[int]) -> Tensor:
+        mask = torch.zeros(self.vocab_size, dtype=torch.bool)
+        mask[list(tokens)] = True
+        return mask
+
+    def is_set_apart(self, pointer: Pointer) -> bool:
+        """Whether what the page says is printed here comes after a blank of its own, if after one."""
+        return pointer.page.own and not pointer.nowhere and pointer.space >= 0 and pointer.char in self.set_apart
+
+    def unfit(self, pointer: Pointer) -> Tensor:
+        """Tokens (vocabulary,), bool, that cannot be written where the finger is."""
+        unfit = self.foreign | self.tags.unfit[pointer.tag]
+        here = self._unfit_here(pointer) if pointer.tag in TEXT_AFTER else None
+        return unfit if here is None else unfit | here
+
+    def _unfit_here(self, pointer: Pointer) -> Tensor | None:
+        """Those that are unfit for what is printed there; None where all may be written."""
+        if pointer.must_read or (pointer.last == self.blank and self.is_set_apart(pointer)):
+            return self._printed_next(pointer)
+        if pointer.within_word and pointer.at == pointer.onward:
+            return self._mask(self.line_ends)
+        if pointer.in_table and pointer.crosses_a_line:
+            return ~self.tags.tokens
+        if pointer.last in self.row_tags and pointer.at_first_cell:
+            return self.tags.tokens  # it is not empty
+        return self._unfit_as_formula(pointer)
+
+    def _unfit_as_formula(self, pointer: Pointer) -> Tensor | None:
+        if formula := pointer.in_formula:
+            return self.marks.unfit(formula)
+        if pointer.last in self.marks.dollars or (pointer.nowhere and pointer.page.own):
+            return self.marks.opening  # one formula does not begin where another ends, nor beside all print
+        return None
+
+    def _printed_next(self, pointer: Pointer) -> Tensor:
+        """What is unfit where print has to be read: after ends of lines, if it is read late, and maybe a blank."""
+        if pointer.breaks:
+            return ~self._mask([self.line_end])
+        unfit = self.never_printed if pointer.at_mark else self.unprinted
+        may_be_blank = pointer.space > 0 and pointer.last not in self.ends
+        return unfit & ~self._mask([self.blank]) if may_be_blank else unfit
+
+    def instead(self, pointer: Pointer, token: int) -> int:
+        """What is written in the place of the likeliest token: what is to be closed first, or no end yet."""
+        if token in self.stop_token_ids and pointer.refuses_to_end():
+            token = self.table_end if pointer.in_table else self.line_end
+        formula = pointer.in_formula
+        ends = formula and (token in self.formula_ends or pointer.at_prose)  # before its line does
+        return self.marks.ending(formula, token) if formula and ends else token
