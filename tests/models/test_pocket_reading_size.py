@@ -7,7 +7,15 @@ from PIL import Image, ImageDraw, ImageFont
 from fastocr_cli.models.pocket import Model
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.letters import Letters
-from fastocr_cli.models.pocket.reading_size import BODY, are_seen_better, named_too_large, seen_too_large
+from fastocr_cli.models.pocket.reading_size import (
+    AROUND,
+    BODY,
+    WIDEST,
+    are_seen_better,
+    named_too_large,
+    not_too_wide,
+    seen_too_large,
+)
 from fastocr_cli.pages import Character, PageImage
 
 LINES = ["Results of the northern region", "Revenue grew by 12 percent", "Costs fell for the third time"]
@@ -62,12 +70,12 @@ def letters_at(pitch: int, lines: int, sure: float = 1.0) -> Letters:
 
 def test_a_page_with_small_print_beside_its_titles_is_not_read_from_further_away() -> None:
     page = drawn([])
-    large, small = letters_at(6, 4), letters_at(2, 1)
+    large, small = letters_at(6, 4), letters_at(2, 4)
     assert seen_too_large(page, large) is not None
     assert seen_too_large(page, small) is None
     both = Letters(*(torch.cat([getattr(large, name), getattr(small, name)], 1) for name in
                      ("row", "cell_row", "line", "half", "scores")))  # fmt: skip
-    both.line[0, -20:] = 99
+    both.line[0, -80:] += 99
     assert seen_too_large(page, both) is None
     assert seen_too_large(named([18] * 9), large) is None  # it names its characters
 
@@ -84,3 +92,30 @@ def test_a_table_of_single_figures_is_read_from_where_it_was(pocket: Model) -> N
         letters: Letters = pocket.encode(page).memory[0]
     assert letters.num_letters > 160
     assert float(letters.gap()[0].median()) > 8
+
+
+def printed_between(left: int, right: int, width: int) -> PageImage:
+    image = Image.new("RGB", (width, 300), "white")
+    ImageDraw.Draw(image).rectangle((left, 100, right - 1, 120), fill="black")
+    return PageImage(image, (Character("a", float(left), 110.0, None, 20.0), Character("b", right - 1.0, 110.0)))
+
+
+def test_a_wide_page_loses_its_white_and_then_size() -> None:
+    page = not_too_wide(printed_between(300, 1200, 1400))
+    assert abs(page.image.width - (900 + 2 * AROUND)) < 8
+    assert page.image.height == 300
+    assert page.characters is not None
+    assert abs(page.characters[0].x - AROUND) < 4
+    assert page.characters[1].x - page.characters[0].x == 899
+    page = not_too_wide(printed_between(100, 2100, 2200))
+    assert page.image.width == WIDEST
+    assert abs(page.image.height / 300 - WIDEST / (2000 + 2 * AROUND)) < 0.01
+    assert page.characters is not None
+    assert page.characters[1].x < WIDEST - 10
+    assert page.characters[0].size == pytest.approx(20 * page.image.height / 300)
+
+
+@pytest.mark.parametrize("width", [WIDEST, 1500])
+def test_a_page_that_fits_or_has_no_print_is_not_made_smaller(width: int) -> None:
+    page = PageImage(Image.new("RGB", (width, 3000), "white"))
+    assert not_too_wide(page).image.size == (WIDEST, 3000)

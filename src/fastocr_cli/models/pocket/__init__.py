@@ -33,7 +33,7 @@ from fastocr_cli.models.pocket.network import PocketNetwork
 from fastocr_cli.models.pocket.places import place_at, place_of
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.printed import Printed
-from fastocr_cli.models.pocket.reading_size import are_seen_better, named_too_large, seen_too_large
+from fastocr_cli.models.pocket.reading_size import are_seen_better, named_too_large, not_too_wide, seen_too_large
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.models.pocket.strokes import drawn_lines
 from fastocr_cli.models.pocket.table import is_open
@@ -92,7 +92,8 @@ class Model(VisionModel):
         return cls(checkpoint, network.to(device=device, dtype=dtype), tokenizer)
 
     def encode(self, page: PageImage, prompt: str | None = None) -> Prompt:
-        found = self._encode(named_too_large(page) or page)
+        page = not_too_wide(named_too_large(page) or page)
+        found = self._encode(page)
         again = seen_too_large(page, found.memory[0])
         if again is not None and are_seen_better((smaller := self._encode(again)).memory[0], found.memory[0]):
             return smaller

@@ -1,4 +1,4 @@
-"""Slides and posters: a page in large print is read from further away, in the size of print that pocket was taught.
+"""Slides, posters and wide pages are read from further away: in the size of print, and of page, that pocket was taught.
 
 Knows a page, the characters it names itself and the letters that were seen on it.
 """
@@ -11,16 +11,41 @@ from PIL.Image import Resampling
 from fastocr_cli.models.pocket.cells import LARGE
 from fastocr_cli.models.pocket.letters import WIDE, Letters
 from fastocr_cli.pages import PageImage
+from fastocr_cli.pages.ink import ink_map
 
 BODY, PITCH = 19.0, 2.3
 """To what large print is brought: pixels of the em (11.4 pt), half cells from letter to letter."""
 
-LARGE_PITCH, MOST, FEW = 4, 0.95, 10
+LARGE_PITCH, MOST, FEW = 4, 0.6, 10
 """Half cells from letter to letter, on average, from which on a line is large print; the share of the letters in such
-lines from which on the page is, since others would be lost; and gaps that say nothing of a page."""
+lines from which on the page may be: strokes of large letters look like small ones; and gaps that say nothing of a page."""
 
-AS_MANY = 0.8
+AS_MANY = 0.9
 """Share of the letters seen before that are to be seen on the smaller page: some of them were strokes of large ones."""
+
+WIDEST = 1032
+"""Pixels of the widest page that pocket was taught, of letter size: beyond, it knows no places. Long ones it reads."""
+
+AROUND = 24
+"""Pixels of white that are left beside the print of a wider page."""
+
+
+def not_too_wide(page: PageImage) -> PageImage:
+    """The page without the white beside its print, and smaller, as far as it is too wide."""
+    if page.image.width <= WIDEST:
+        return page
+    columns = np.flatnonzero(ink_map(page.image).any(0))
+    left, right = (columns[0] - AROUND, columns[-1] + AROUND) if len(columns) else (0, WIDEST)
+    cut = between(page, max(0, int(left)), min(page.image.width, int(right)))
+    return smaller(cut, WIDEST / cut.image.width) if cut.image.width > WIDEST else cut
+
+
+def between(page: PageImage, left: int, right: int) -> PageImage:
+    """The part of a page between two columns of pixels."""
+    characters = page.characters and tuple(
+        character._replace(x=character.x - left) for character in page.characters if left <= character.x < right
+    )
+    return replace(page, image=page.image.crop((left, 0, right, page.image.height)), characters=characters)
 
 
 def named_too_large(page: PageImage) -> PageImage | None:
