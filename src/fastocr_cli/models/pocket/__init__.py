@@ -111,7 +111,7 @@ class Model(VisionModel):
 
     def begin(self, prompt: Prompt) -> Pointer:
         page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
-        pointer = Pointer(page, self.printed, self.unprinted_ids, self.writable.tags.last, self.writable.marks)
+        pointer = Pointer(page, self.printed, self.unprinted_ids, self.writable.tags, self.writable.marks)
         pointer.wording = Wording(self.tokenizer, page.print)
         return pointer
 

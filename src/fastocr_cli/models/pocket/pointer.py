@@ -18,7 +18,7 @@ from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.printed import AGAIN, Printed
 from fastocr_cli.models.pocket.spelling import MARKS
-from fastocr_cli.models.pocket.table import NONE, is_open
+from fastocr_cli.models.pocket.table import NONE, Tags, is_open
 from fastocr_cli.models.pocket.unread import MOST_LEFT_OUT, largest_stretch, left_out
 from fastocr_cli.models.pocket.wording import Wording
 
@@ -51,11 +51,14 @@ MIN_INSIDE = 6
 BREAKS = 2
 """Ends of lines that begin a paragraph, for what was missing."""
 
+NOWHERE = -1
+
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
 
 PRINTED_MARKS = MARKS - {"-"}
-"""Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX."""
+"""Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX, unless it has to be
+read."""
 
 BULLETS = frozenset("•◦·–—")
 """Signs for which Markdown has marks of its own: these read them."""
@@ -65,7 +68,7 @@ class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: dict[int, str], marks: Marks
+        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: Tags, marks: Marks
     ) -> None:
         """Begin to read a page.
 
@@ -73,7 +76,7 @@ class Pointer(Reading):
             page: its letters.
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
-            tags: of each token of tags of a table, the last one (`table.py`).
+            tags: those of tables.
             marks: those of LaTeX.
         """
         self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
@@ -82,6 +85,7 @@ class Pointer(Reading):
         self.last: int | None = None  # token
         self.tag = NONE  # the last one
         self.last_letter: int | None = None  # of the cell, where it is one of a table
+        self.left_edge = self.right_edge = NOWHERE  # half cells in which the cell before and this one end
         self.wording: Wording
         self.read = np.zeros(len(page), bool)
         self.onward = self.refusals = 0
@@ -183,6 +187,7 @@ class Pointer(Reading):
             enough = num_unread >= MIN_INSIDE
         refused = enough and self.refusals < MAX_REFUSALS
         if refused:
+            first += int(self.page.divided[first + 1])  # the hyphen is not written
             self.at, self.place, self.refusals = first, self.page.place_of(first), self.refusals + 1
             self.onward, self.until, self.breaks = first, first + int(num_unread), BREAKS + self.in_table
         return refused
@@ -213,7 +218,7 @@ class Pointer(Reading):
     @property
     def at_mark(self) -> bool:
         """Whether what is printed here is a mark itself: then marks are as good as letters."""
-        return not self.nowhere and self.char in PRINTED_MARKS
+        return not self.nowhere and self.char in (MARKS if self.must_read else PRINTED_MARKS)
 
     @property
     def space(self) -> float:
@@ -237,11 +242,12 @@ class Pointer(Reading):
         return self.wording.print.begins_prose(self.at)
 
     @property
-    def crosses_a_line(self) -> bool:
-        """Whether a line is drawn between the last letter and this one: in a table, they are in two cells."""
+    def leaves_cell(self) -> bool:
+        """Whether this letter is in another cell of a table than the last one: a line or much white lies between them,
+        or it stands left of where the cell before ends."""
         if self.last_letter is None or self.nowhere:
             return False
-        return self.page.is_line_between(self.last_letter, self.at)
+        return self.page.half[self.at] <= self.left_edge or self.page.are_parted(self.last_letter, self.at)
 
     @property
     def at_first_cell(self) -> bool:
@@ -256,9 +262,9 @@ class Pointer(Reading):
             self.formula = None if self.formula else self.marks.opened_by(token)
         elif self.formula:
             self.formula = self.formula.after(self.marks.of.get(token, PLAIN))
-        self.idle += TAG if token in self.tags else nowhere or unprinted
-        if token in self.tags:
-            self.last_letter, self.tag = None, self.tags[token]
+        self.idle += TAG if token in self.tags.last else nowhere or unprinted
+        if token in self.tags.last:
+            self._begin_cell(token)
         if nowhere:
             return
         path = self.page.path_of(self.spelling[token], self.at, self.read)
@@ -268,8 +274,16 @@ class Pointer(Reading):
             self.idle = self.idle + 1 if self.read[path].all() else 0
             self.read[path] = self.read[path[self.page.divided[path]] - 1] = True
             self.last_letter = int(path[-1])
+            self.right_edge = max(self.right_edge, int(self.page.half[path].max()))
         elif not unprinted or self.char in BULLETS:
             self.read[self.at], self.onward = True, self.at + 1
+
+    def _begin_cell(self, token: int) -> None:
+        if token in self.tags.rows:
+            self.left_edge = NOWHERE
+        else:
+            self.left_edge = max(self.left_edge, self.right_edge)
+        self.right_edge, self.last_letter, self.tag = NOWHERE, None, self.tags.last[token]
 
     def behind(self, token: int) -> int:
         """The letter that follows if this token, not yet noted, is written here."""

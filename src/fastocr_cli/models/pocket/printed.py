@@ -25,6 +25,10 @@ ALIKE, ASIDE = -2.0, 0.5
 """Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
 
 
+import os
+APART = float(os.environ.get("APART", "5"))
+
+
 class Printed:
     """Letters of one page. Behind the last one there is one more, on no line and like nothing."""
 
@@ -43,6 +47,8 @@ class Printed:
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
+        gap = np.diff(self.half)[np.diff(self.line[:num]) == 0]
+        self.pitch = float(np.mean(gap[(gap > 0) & (gap < 8)])) if len(gap) else 2.0
         self.at_edge = np.isin(self.line[:num], (line[:1], line[-1:]))  # on the first and the last line of the page
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
@@ -135,8 +141,12 @@ class Printed:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`."""
         return torch.from_numpy(self.scores[self.windows[letter]])
 
-    def is_line_between(self, before: int, here: int) -> bool:
-        """Whether a line is drawn between two letters."""
+    def are_parted(self, before: int, here: int) -> bool:
+        """Whether a line is drawn between two letters, or more white lies between them than between any words."""
+        if here == before + 1 and self.line[here] == self.line[before]:
+            gap = self.half[here] - self.half[before]
+            if gap > APART * self.pitch:
+                return True
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))
 
     def is_first_cell(self, letter: int) -> bool:

@@ -18,7 +18,8 @@ BODY, PITCH = 19.0, 2.3
 
 LARGE_PITCH, MOST, FEW = 4, 0.6, 10
 """Half cells from letter to letter, on average, from which on a line is large print; the share of the letters in such
-lines from which on the page may be: strokes of large letters look like small ones; and gaps that say nothing of a page."""
+lines from which on the page may be: strokes of large letters look like small ones; and gaps that say nothing of
+a page."""
 
 AS_MANY = 0.9
 """Share of the letters seen before that are to be seen on the smaller page: some of them were strokes of large ones."""

@@ -6,7 +6,6 @@ Knows tokens by the tags in them; nothing of the page.
 import re
 
 import torch
-from tokenizers import Tokenizer
 
 NONE = ""
 """Before the first table."""
@@ -31,11 +30,13 @@ TEXT_AFTER = {NONE, "<td", "<th", END}
 class Tags:
     """The tags of a vocabulary."""
 
-    def __init__(self, tokenizer: Tokenizer, vocab_size: int) -> None:
-        names = {i: re.findall(r"</?t\w+", token) for token, i in tokenizer.get_vocab().items() if token[:1] == "<"}
+    def __init__(self, vocabulary: dict[str, int], vocab_size: int) -> None:
+        names = {i: re.findall(r"</?t\w+", token) for token, i in vocabulary.items() if token[:1] == "<"}
         names = {i: found for i, found in names.items() if found}
         self.last = {i: found[-1] for i, found in names.items()}
         """Of each token of tags, the name of its last one."""
+        self.rows = {i for i, found in names.items() if "<tr" in found}
+        """Tokens that begin a row."""
         self.tokens = torch.zeros(vocab_size, dtype=torch.bool)
         self.tokens[list(names)] = True
         self.unfit = {}

@@ -22,7 +22,7 @@ class Writable:
     def __init__(self, tokenizer: Tokenizer, spelling: Spelling, stop_token_ids: frozenset[int]) -> None:
         vocabulary, self.vocab_size = tokenizer.get_vocab(), len(spelling.signs)
         self.stop_token_ids = stop_token_ids
-        self.tags, self.marks = Tags(tokenizer, self.vocab_size), Marks(tokenizer, self.vocab_size)
+        self.tags, self.marks = Tags(vocabulary, self.vocab_size), Marks(tokenizer, self.vocab_size)
         (self.blank,), (self.line_end,) = (tokenizer.encode(text).ids for text in " \n")
         self.table_end = vocabulary.get("</td></tr></table>", self.line_end)  # a foreign vocabulary may lack it
         line_ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
@@ -64,7 +64,7 @@ class Writable:
             return self._printed_next(pointer)
         if pointer.within_word and pointer.at == pointer.onward:
             return self._mask(self.line_ends)
-        if pointer.in_table and pointer.crosses_a_line:
+        if pointer.in_table and pointer.leaves_cell:
             return ~self.tags.tokens
         if pointer.last in self.row_tags and pointer.at_first_cell:
             return self.tags.tokens  # it is not empty
