@@ -13,6 +13,7 @@ from fastocr_cli.models.base import Draft
 from fastocr_cli.models.pocket import NEVER, Model, without_page_number
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.pocket.table import Table
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal
 
@@ -57,7 +58,7 @@ def test_a_page_that_must_not_end_yet_goes_on(pocket: Model, monkeypatch: pytest
 def test_a_cell_of_a_table_does_not_go_across_a_line(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     (sample,) = find_pages([str(files("fastocr_cli") / "sample.pdf")], RunConfig(pages="1"))
     assert isinstance(sample, PageRef)
-    monkeypatch.setattr(Pointer, "crosses_a_line", True)
+    monkeypatch.setattr(Table, "leaves_cell", lambda self, *_: self.is_open)
     monkeypatch.setattr(Pointer, "refuses_to_end", lambda _: False)
     tags = {token: i for token, i in pocket.tokenizer.get_vocab().items() if i in pocket.writable.tags.last}
     with torch.inference_mode():

@@ -34,6 +34,7 @@ from fastocr_cli.models.pocket.spelling import (
     sharpened,
     without_marks,
 )
+from fastocr_cli.models.pocket.table import Tags
 from fastocr_cli.models.pocket.unread import AMONG
 from fastocr_cli.pages import Character
 
@@ -85,9 +86,13 @@ def begun(
 ) -> Pointer:
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
-    drawn = torch.zeros(1, 2, 200, 200, dtype=torch.bool)
+    drawn = torch.zeros(1, 2, 400, 400, dtype=torch.bool)
     return Pointer(
-        Printed(letters, space, drawn), spelling.numpy(), frozenset(unprinted), dict.fromkeys(tags, "<td"), MARKS
+        Printed(letters, space, drawn),
+        spelling.numpy(),
+        frozenset(unprinted),
+        Tags({f"<td>{tag}": tag for tag in tags}, len(spelling)),
+        MARKS,
     )
 
 
@@ -523,17 +528,21 @@ def test_a_page_without_letters_goes_where_the_head_says(tokenizer: Tokenizer, s
 def test_a_line_between_two_letters_parts_the_cells_of_a_table(tokenizer: Tokenizer, spelling: Tensor) -> None:
     opening, closing = (tokenizer.token_to_id(tag) for tag in ("<table><tr><td>", "</td><td>"))
     pointer = begun(letters_of(a_page(["ab", "cd"]), 2), spelling, frozenset({opening, closing}))
-    assert not pointer.crosses_a_line
+
+    def leaves() -> bool:
+        return pointer.table.leaves_cell(pointer.page, pointer.at)
+
+    assert not leaves()
     for token, drawn in ((opening, False), (tokenizer.token_to_id("a"), False)):
         at(pointer, 1, 1)
         pointer.wrote(token)
-        assert pointer.crosses_a_line == drawn
+        assert leaves() == drawn
     pointer.page.drawn.across[5] = pointer.page.drawn.down[:, 3] = True  # below the first line, and between a and b
     for row, cell in ((1, 2), (3, 1)):
         at(pointer, row, cell)
-        assert pointer.crosses_a_line
+        assert leaves()
     pointer.wrote(closing)
-    assert not pointer.crosses_a_line  # after a tag there is no cell that goes on
+    assert not leaves()  # after a tag there is no cell that goes on
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ class Model(VisionModel):
         """What is printed next."""
         pointer = cast(Pointer, reading)
         way = APART if token in self.writable.ends else ONWARD
-        in_table = is_open(self.writable.tags.last.get(token, pointer.tag))
+        in_table = is_open(self.writable.tags.last.get(token, pointer.table.tag))
         following = pointer.wording.following(pointer.behind(token), way, in_table)
         places = [pointer.page.place_of(letter) for _, letter in following]
         tokens = [token for token, _ in following]

@@ -104,7 +104,7 @@ def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
     beside = (before > 0) & (before < all_letters)  # letters on both sides of a half cell
     blocks: dict[tuple[int, int, int], int] = {}  # all cuts of a block within the same white are one
     for gutter in np.flatnonzero(white.sum(0) >= MIN_LINES):
-        for first, last in _runs(white[:, gutter], _crossed(lines, ruled[:, gutter : gutter + MIN_WHITE])):
+        for first, last in _runs(white[:, gutter], crossed(lines, ruled[:, gutter : gutter + MIN_WHITE])):
             first, last = _without_headings(first, last, lines, beside[:, gutter])
             left = before[first : last + 1, gutter].sum()
             right = all_letters[first : last + 1].sum() - left
@@ -127,7 +127,7 @@ def _without_headings(first: int, last: int, lines: Ints, beside: Bools) -> tupl
     return first, last
 
 
-def _crossed(lines: Ints, ruled: Bools) -> Bools:
+def crossed(lines: Ints, ruled: Bools) -> Bools:
     """Whether a line is drawn across the gutter above each line of print, and below the last: (lines + 1,)."""
     drawn = np.concatenate([[0], ruled.all(1).cumsum()])
     edges = np.clip([lines[0] - NEAR, *lines, lines[-1] + NEAR], 0, len(ruled) - 1)

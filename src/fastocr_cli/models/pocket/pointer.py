@@ -18,7 +18,7 @@ from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.printed import AGAIN, Printed
 from fastocr_cli.models.pocket.spelling import MARKS
-from fastocr_cli.models.pocket.table import NONE, Tags, is_open
+from fastocr_cli.models.pocket.table import Table, Tags
 from fastocr_cli.models.pocket.unread import MOST_LEFT_OUT, largest_stretch, left_out
 from fastocr_cli.models.pocket.wording import Wording
 
@@ -41,6 +41,9 @@ PATIENCE, TAG = 16, 1 / 3
 """Tokens in a row that read nothing, and how much a table tag counts: there are empty cells. From then on the next
 letter that was not read must be."""
 
+CLOSING = 4
+"""Tokens that may follow where all of a page was read, to close a listing or a formula."""
+
 MIN_LEFT, MAX_REFUSALS = 80, 8
 """Unread letters of a stretch with which a page is not at its end yet (running heads and page numbers are left out);
 and how often it is told so: a photograph may look like letters."""
@@ -50,8 +53,6 @@ MIN_INSIDE = 6
 
 BREAKS = 2
 """Ends of lines that begin a paragraph, for what was missing."""
-
-NOWHERE = -1
 
 LOST = -8.0
 """Nats of the best letter's place below which nothing printed is meant."""
@@ -83,9 +84,7 @@ class Pointer(Reading):
         self.marks = marks
         self.formula: Formula | None = None  # that is open
         self.last: int | None = None  # token
-        self.tag = NONE  # the last one
-        self.last_letter: int | None = None  # of the cell, where it is one of a table
-        self.left_edge = self.right_edge = NOWHERE  # half cells in which the cell before and this one end
+        self.table = Table()
         self.wording: Wording
         self.read = np.zeros(len(page), bool)
         self.onward = self.refusals = 0
@@ -135,7 +134,7 @@ class Pointer(Reading):
         if not num:
             return None
         going_on = 0 < self.onward < num
-        if self.within_word:
+        if self.within_word or (going_on and self.table.row_goes_on(self.page, self.onward)):
             return self.onward
         bonus = self._onward_bonus() if going_on else 0.0
         if going_on and not self.read[self.onward]:
@@ -189,7 +188,11 @@ class Pointer(Reading):
         if refused:
             first += int(self.page.divided[first + 1])  # the hyphen is not written
             self.at, self.place, self.refusals = first, self.page.place_of(first), self.refusals + 1
-            self.onward, self.until, self.breaks = first, first + int(num_unread), BREAKS + self.in_table
+            self.onward, self.until, self.breaks = (
+                first,
+                first + (int(num_unread) if num_unread < MIN_LEFT else 1),
+                BREAKS + self.in_table,
+            )
         return refused
 
     def warnings(self) -> tuple[str, ...]:
@@ -203,7 +206,7 @@ class Pointer(Reading):
 
     @property
     def in_table(self) -> bool:
-        return is_open(self.tag)
+        return self.table.is_open
 
     @property
     def nowhere(self) -> bool:
@@ -232,6 +235,13 @@ class Pointer(Reading):
         return lost and not self.read[self.onward :].all()
 
     @property
+    def is_through(self) -> bool:
+        """Whether it lost its way where nothing is left to be read: what it writes from here on is not on the page."""
+        nothing_left = self.page.own and bool((self.read | self.page.at_edge).all())
+        lost = len(self.read) > 0 and self.idle >= (CLOSING if nothing_left else PATIENCE)
+        return lost and bool(self.read[self.onward :].all())
+
+    @property
     def in_formula(self) -> Formula | None:
         """The one that is open, if it is not so long that it must be none."""
         return self.formula if self.formula and self.formula.num_tokens < MAX_TOKENS else None
@@ -240,14 +250,6 @@ class Pointer(Reading):
     def at_prose(self) -> bool:
         """Whether a word begins here that no formula holds."""
         return self.wording.print.begins_prose(self.at)
-
-    @property
-    def leaves_cell(self) -> bool:
-        """Whether this letter is in another cell of a table than the last one: a line or much white lies between them,
-        or it stands left of where the cell before ends."""
-        if self.last_letter is None or self.nowhere:
-            return False
-        return self.page.half[self.at] <= self.left_edge or self.page.are_parted(self.last_letter, self.at)
 
     @property
     def at_first_cell(self) -> bool:
@@ -264,7 +266,7 @@ class Pointer(Reading):
             self.formula = self.formula.after(self.marks.of.get(token, PLAIN))
         self.idle += TAG if token in self.tags.last else nowhere or unprinted
         if token in self.tags.last:
-            self._begin_cell(token)
+            self.table = self.table.after(self.tags.last[token], token in self.tags.rows)
         if nowhere:
             return
         path = self.page.path_of(self.spelling[token], self.at, self.read)
@@ -273,17 +275,9 @@ class Pointer(Reading):
             path = path[path < len(self.read)]
             self.idle = self.idle + 1 if self.read[path].all() else 0
             self.read[path] = self.read[path[self.page.divided[path]] - 1] = True
-            self.last_letter = int(path[-1])
-            self.right_edge = max(self.right_edge, int(self.page.half[path].max()))
+            self.table = self.table.with_letters(self.page, path)
         elif not unprinted or self.char in BULLETS:
             self.read[self.at], self.onward = True, self.at + 1
-
-    def _begin_cell(self, token: int) -> None:
-        if token in self.tags.rows:
-            self.left_edge = NOWHERE
-        else:
-            self.left_edge = max(self.left_edge, self.right_edge)
-        self.right_edge, self.last_letter, self.tag = NOWHERE, None, self.tags.last[token]
 
     def behind(self, token: int) -> int:
         """The letter that follows if this token, not yet noted, is written here."""

@@ -14,6 +14,7 @@ from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, OWN_SPACE, Letters
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, NOTHING, spelled
 from fastocr_cli.models.pocket.wording import Bools, Ints, Print
+from fastocr_cli.models.pocket.wrapped import by_cells
 
 MARK = 3
 """Letters of a mark of a footnote, or of an exponent, at most."""
@@ -23,10 +24,6 @@ AGAIN = 6.0
 
 ALIKE, ASIDE = -2.0, 0.5
 """Mean nats a letter of a token that counts as read off the page, and what each letter aside costs it."""
-
-
-import os
-APART = float(os.environ.get("APART", "5"))
 
 
 class Printed:
@@ -44,11 +41,12 @@ class Printed:
         row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
         self.drawn = Drawn(*drawn[0].cpu().numpy())
         order = reading_order(line, half, self.drawn.across)
+        classes = letters.scores[0, :num, 1:].argmax(-1).cpu().numpy() + 1
+        cells = by_cells(line[order], half[order], classes[order], self.drawn)
+        order, self.table_row, self.table_cell = order[cells.order], cells.row, cells.cell
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
-        gap = np.diff(self.half)[np.diff(self.line[:num]) == 0]
-        self.pitch = float(np.mean(gap[(gap > 0) & (gap < 8)])) if len(gap) else 2.0
         self.at_edge = np.isin(self.line[:num], (line[:1], line[-1:]))  # on the first and the last line of the page
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
@@ -61,7 +59,9 @@ class Printed:
         if self.own:
             self.spaces[:num][self._apart()] = OWN_SPACE
         within_word = self.spaces[:num] < -BLANK  # of large print: its letters are as far apart as cells
-        self.next_cell = begins_cell(line[order], half[order]) & ~within_word
+        wraps = cells.cell >= 0
+        self.next_cell = begins_cell(line[order], half[order]) & ~within_word & ~wraps
+        self.next_cell |= wraps & (np.diff(cells.cell, prepend=-1) != 0) & (np.diff(cells.row, prepend=-1) == 0)
         self.paths = self._paths()
         self.windows = self._windows()
 
@@ -141,12 +141,16 @@ class Printed:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1), as `letters.windows`."""
         return torch.from_numpy(self.scores[self.windows[letter]])
 
+    def row_goes_on(self, letter: int) -> bool:
+        """Whether a letter and the one before it are in one row of a table whose cells wrap."""
+        if not 0 < letter < self.num or self.table_cell[letter] < 0:
+            return False
+        return bool(self.table_row[letter] == self.table_row[letter - 1])
+
     def are_parted(self, before: int, here: int) -> bool:
-        """Whether a line is drawn between two letters, or more white lies between them than between any words."""
-        if here == before + 1 and self.line[here] == self.line[before]:
-            gap = self.half[here] - self.half[before]
-            if gap > APART * self.pitch:
-                return True
+        """Whether two letters are in two cells: of two such rows, or a line is drawn between them."""
+        if self.table_row[before] != self.table_row[here] and max(self.table_cell[[before, here]]) >= 0:
+            return True
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))
 
     def is_first_cell(self, letter: int) -> bool:
@@ -157,4 +161,6 @@ class Printed:
     def print(self) -> Print:
         """What is written if nothing but the letters is."""
         num = self.num
-        return Print.of(self.likeliest, self.line[:num], self.next_cell, self.spaces[:num], self.divided[:num])
+        return Print.of(
+            self.likeliest, self.line[:num], self.table_row, self.next_cell, self.spaces[:num], self.divided[:num]
+        )

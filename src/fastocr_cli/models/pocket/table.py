@@ -1,11 +1,17 @@
-"""A table's tags: which may come next, so that rows and cells are well-formed.
+"""The table that is being written: which tags may come next, so that rows and cells are well-formed and as printed.
 
-Knows tokens by the tags in them; nothing of the page.
+Knows tokens by the tags in them, and where the letters of a page are.
 """
 
 import re
+from dataclasses import dataclass, replace
 
 import torch
+
+from fastocr_cli.models.pocket.printed import Printed
+from fastocr_cli.models.pocket.wording import Ints
+
+NOWHERE = -1
 
 NONE = ""
 """Before the first table."""
@@ -37,6 +43,9 @@ class Tags:
         """Of each token of tags, the name of its last one."""
         self.rows = {i for i, found in names.items() if "<tr" in found}
         """Tokens that begin a row."""
+        self.next_cell = torch.zeros(vocab_size, dtype=torch.bool)
+        """Tokens (vocabulary,) that end a cell, but no row."""
+        self.next_cell[[i for i, found in names.items() if found[0] == "</td" and "</tr" not in found]] = True
         self.tokens = torch.zeros(vocab_size, dtype=torch.bool)
         self.tokens[list(names)] = True
         self.unfit = {}
@@ -45,6 +54,50 @@ class Tags:
             fit = [i for i, found in names.items() if found[0] in following]
             self.unfit[tag] = self.tokens.clone() if tag in TEXT_AFTER else torch.ones(vocab_size, dtype=torch.bool)
             self.unfit[tag][fit] = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The one that is being written, if any is."""
+
+    tag: str = NONE
+    """The last one."""
+    last_letter: int | None = None
+    """Of the cell, if anything is written in it."""
+    left_edge: int = NOWHERE
+    """Half cell in which the cells before in this row end."""
+    right_edge: int = NOWHERE
+    """The same of this cell."""
+
+    @property
+    def is_open(self) -> bool:
+        return is_open(self.tag)
+
+    def after(self, tag: str, begins_row: bool) -> "Table":
+        return Table(tag, left_edge=NOWHERE if begins_row else max(self.left_edge, self.right_edge))
+
+    def with_letters(self, page: Printed, path: Ints) -> "Table":
+        """The table after letters of the page were written."""
+        return replace(self, last_letter=int(path[-1]), right_edge=max(self.right_edge, int(page.half[path].max())))
+
+    def leaves_cell(self, page: Printed, letter: int) -> bool:
+        """Whether a letter is in another cell than the last one: a line lies between them, or it stands left of where
+        the cell before ends."""
+        if not self.is_open or self.last_letter is None or letter >= len(page):
+            return False
+        return bool(page.half[letter] <= self.left_edge or page.are_parted(self.last_letter, letter))
+
+    def row_goes_on(self, page: Printed, letter: int) -> bool:
+        """Whether the print says that a letter is in the row in which the one before it is."""
+        return self.is_open and page.row_goes_on(letter)
+
+    def is_cell_to_begin(self, page: Printed, letter: int) -> bool:
+        """Whether a cell of such a row begins with a letter, and its tag is not written."""
+        return self.last_letter is not None and bool(page.next_cell[letter])
+
+    def is_row_full(self, page: Printed) -> bool:
+        """Whether the last letter is in a row whose cells the print shows."""
+        return self.last_letter is not None and bool(page.table_cell[self.last_letter] >= 0)
 
 
 def is_open(tag: str) -> bool:

@@ -36,18 +36,20 @@ class Print:
     begins_word: Bools
     """A blank or a new line comes before the letter."""
     begins_cell: Bools
-    begins_line: Bools
+    begins_row: Bools
+    """Of a table."""
     is_dropped: Bools
     """Hyphens that divide a word at the end of a line: they are not written."""
 
     @classmethod
-    def of(cls, classes: Ints, line: Ints, begins_cell: Bools, space: Floats, divided: Bools) -> "Print":
-        """Of each letter its class (`cells`), the first row of its line, whether a cell of a table begins, the logit of
-        a blank before it, and whether it goes on with the word of the line before."""
+    def of(cls, classes: Ints, line: Ints, row: Ints, begins_cell: Bools, space: Floats, divided: Bools) -> "Print":
+        """Of each letter its class (`cells`), the first row of its line and of that of a table, whether a cell begins,
+        the logit of a blank before it, and whether it goes on with the word of the line before."""
         begins_line = np.diff(line, prepend=-1) != 0
+        begins_row = np.diff(row, prepend=-1) != 0
         begins_word = (begins_line | begins_cell | (space > 0)) & ~divided
         characters = "".join(CHARACTERS[index - 1] for index in classes)
-        return cls(characters, begins_word, begins_cell, begins_line, np.append(divided, False)[1:])
+        return cls(characters, begins_word, begins_cell, begins_row, np.append(divided, False)[1:])
 
     def begins_prose(self, letter: int) -> bool:
         """Whether a word of prose begins with this letter."""
@@ -94,8 +96,8 @@ class Wording:
             if letter > first or way == ONWARD:
                 if self.print.begins_word[letter]:
                     way = ONWARD
-                tag = self.row_tag if self.print.begins_line[letter] else self.cell_tag
-                begins = self.print.begins_line[letter] or self.print.begins_cell[letter]
+                tag = self.row_tag if self.print.begins_row[letter] else self.cell_tag
+                begins = self.print.begins_row[letter] or self.print.begins_cell[letter]
                 if in_table and begins and tag is not None:  # a foreign vocabulary may lack it
                     draft.append((tag, letter))
                     way = APART

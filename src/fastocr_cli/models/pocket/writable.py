@@ -13,7 +13,7 @@ from fastocr_cli.models.pocket.cells import CLASS_OF
 from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.spelling import MARKS, NOTHING, Spelling
-from fastocr_cli.models.pocket.table import TEXT_AFTER, Tags
+from fastocr_cli.models.pocket.table import TEXT_AFTER, Tags, is_open
 
 
 class Writable:
@@ -21,7 +21,7 @@ class Writable:
 
     def __init__(self, tokenizer: Tokenizer, spelling: Spelling, stop_token_ids: frozenset[int]) -> None:
         vocabulary, self.vocab_size = tokenizer.get_vocab(), len(spelling.signs)
-        self.stop_token_ids = stop_token_ids
+        self.stop_token_ids, self.stop = stop_token_ids, min(stop_token_ids)
         self.tags, self.marks = Tags(vocabulary, self.vocab_size), Marks(tokenizer, self.vocab_size)
         (self.blank,), (self.line_end,) = (tokenizer.encode(text).ids for text in " \n")
         self.table_end = vocabulary.get("</td></tr></table>", self.line_end)  # a foreign vocabulary may lack it
@@ -31,8 +31,13 @@ class Writable:
         self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.ends = frozenset(spelling.ends.nonzero()[:, 0].tolist())
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
-        self.foreign = self._mask(foreign)
-        """Tokens that are no text but marks of a conversation."""
+        self.stops = self._mask(stop_token_ids)
+        blocks = {i for token, i in vocabulary.items() if "```" in token} | line_ends
+        self.unfit_after = {
+            tag: unfit | self._mask(foreign | blocks if is_open(tag) else foreign)
+            for tag, unfit in self.tags.unfit.items()
+        }
+        """After each tag, tokens that cannot follow it, or are marks of a conversation. A cell is one line."""
         self.unprinted = spelling.compared[:, 0] == NOTHING
         """Tokens that print nothing; `never_printed` are those of them that do not either where marks stand for
         themselves."""
@@ -54,8 +59,8 @@ class Writable:
 
     def unfit(self, pointer: Pointer) -> Tensor:
         """Tokens (vocabulary,), bool, that cannot be written where the finger is."""
-        unfit = self.foreign | self.tags.unfit[pointer.tag]
-        here = self._unfit_here(pointer) if pointer.tag in TEXT_AFTER else None
+        unfit = self.unfit_after[pointer.table.tag]
+        here = self._unfit_here(pointer) if pointer.table.tag in TEXT_AFTER else None
         return unfit if here is None else unfit | here
 
     def _unfit_here(self, pointer: Pointer) -> Tensor | None:
@@ -64,8 +69,11 @@ class Writable:
             return self._printed_next(pointer)
         if pointer.within_word and pointer.at == pointer.onward:
             return self._mask(self.line_ends)
-        if pointer.in_table and pointer.leaves_cell:
-            return ~self.tags.tokens
+        table, page, at = pointer.table, pointer.page, pointer.at
+        if table.row_goes_on(page, at):
+            return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
+        if table.leaves_cell(page, at):
+            return ~self.tags.tokens | (self.tags.next_cell & table.is_row_full(page))
         if pointer.last in self.row_tags and pointer.at_first_cell:
             return self.tags.tokens  # it is not empty
         return self._unfit_as_formula(pointer)
@@ -87,6 +95,8 @@ class Writable:
 
     def instead(self, pointer: Pointer, token: int) -> int:
         """What is written in the place of the likeliest token: what is to be closed first, or no end yet."""
+        if pointer.is_through:
+            token = self.stop
         if token in self.stop_token_ids and pointer.refuses_to_end():
             token = self.table_end if pointer.in_table else self.line_end
         formula = pointer.in_formula
