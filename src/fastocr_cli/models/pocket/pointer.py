@@ -24,15 +24,14 @@ from fastocr_cli.models.pocket.wording import Wording
 
 Floats = NDArray[np.float32]
 
-ONWARD, WITHIN, ACROSS = 4.0, 5.0, 1.0
-"""Nats for the letter after the last token in the order of columns, for one in the same word, and for one in the next
-cell of a table: the text of a cell may go on below."""
+ONWARD, WITHIN = 5.0, 6.0
+"""Nats for the letter after the last token in the order of reading, and for one in the same word."""
 
 SNAP = 2
 """Letters aside that the place head may be: it is one too early or too late at times."""
 
-LEAP, LEAP_IN_TABLE, FEW = 6.0, 3.0, 2
-"""Nats against leaping over unread letters; a cell's text often goes on below, a few may be strokes of a figure."""
+LEAP = 6.0
+"""Nats against leaping over letters that were not read."""
 
 LEFT_OUT = 50
 """Unread letters that cost a nat more where it leaps over them; over MOST_LEFT_OUT it never leaps."""
@@ -164,14 +163,12 @@ class Pointer(Reading):
         return bool(page.spaces[here] < -BLANK and page.line[here] == page.line[here - 1])
 
     def _cost(self, passed_over: NDArray[np.int64]) -> Floats:
-        """Nats against leaping over so many unread letters; a few, and those at the page's edge, cost less."""
-        inside = left_out(self.read | self.page.at_edge, self.onward) > FEW
-        return (passed_over / LEFT_OUT + inside * (LEAP_IN_TABLE if self.in_table else LEAP)).astype(np.float32)
+        """Nats against leaping over so many unread letters; those at the page's edge cost less."""
+        inside = left_out(self.read | self.page.at_edge, self.onward) > 0
+        return (passed_over / LEFT_OUT + inside * LEAP).astype(np.float32)
 
     def _onward_bonus(self) -> float:
-        if self.page.spaces[self.onward] < -BLANK:
-            return WITHIN
-        return ACROSS if self.page.next_cell[self.onward] else ONWARD
+        return WITHIN if self.page.spaces[self.onward] < -BLANK else ONWARD
 
     def largest_unread(self, inside: bool = False) -> tuple[int, float]:
         """The largest stretch that was not read: its first letter, and how many; `inside` of the page, if asked."""

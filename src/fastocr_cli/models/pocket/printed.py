@@ -19,6 +19,10 @@ from fastocr_cli.models.pocket.wrapped import by_cells
 MARK = 3
 """Letters of a mark of a footnote, or of an exponent, at most."""
 
+PITCHES, ENDS, BEGINS = 4, frozenset("0123456789%)*"), frozenset("0123456789$(-+")
+"""How much further two figures are apart that are in two cells of a table than letters of a word; and how figures end
+and begin."""
+
 AGAIN = 6.0
 """Nats against letters that were read already."""
 
@@ -47,6 +51,8 @@ class Printed:
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
+        gap = np.diff(self.half)[np.diff(self.line[:num]) == 0]
+        self.pitch = float(np.median(gap[gap > 0])) if (gap > 0).any() else 2.0  # half cells from letter to letter
         self.at_edge = np.isin(self.line[:num], (line[:1], line[-1:]))  # on the first and the last line of the page
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
@@ -148,7 +154,10 @@ class Printed:
         return bool(self.table_row[letter] == self.table_row[letter - 1])
 
     def are_parted(self, before: int, here: int) -> bool:
-        """Whether two letters are in two cells: of two such rows, or a line is drawn between them."""
+        """Whether two letters are in two cells: of two such rows, of two figures, or a line is drawn between them."""
+        is_wide = here == before + 1 and self.half[here] - self.half[before] > PITCHES * self.pitch
+        if is_wide and self.line[here] == self.line[before] and self.char(before) in ENDS and self.char(here) in BEGINS:
+            return True
         if self.table_row[before] != self.table_row[here] and max(self.table_cell[[before, here]]) >= 0:
             return True
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))

@@ -85,7 +85,7 @@ class Table:
         the cell before ends."""
         if not self.is_open or self.last_letter is None or letter >= len(page):
             return False
-        return bool(page.half[letter] <= self.left_edge or page.are_parted(self.last_letter, letter))
+        return bool((page.own and page.half[letter] <= self.left_edge) or page.are_parted(self.last_letter, letter))
 
     def row_goes_on(self, page: Printed, letter: int) -> bool:
         """Whether the print says that a letter is in the row in which the one before it is."""

@@ -73,10 +73,16 @@ class Writable:
         if table.row_goes_on(page, at):
             return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
         if table.leaves_cell(page, at):
-            return ~self.tags.tokens | (self.tags.next_cell & table.is_row_full(page))
+            return ~self._tags_after_row(pointer) if table.is_row_full(page) else ~self.tags.tokens
         if pointer.last in self.row_tags and pointer.at_first_cell:
             return self.tags.tokens  # it is not empty
         return self._unfit_as_formula(pointer)
+
+    def _tags_after_row(self, pointer: Pointer) -> Tensor:
+        """Where a row is full there is no further cell; the table goes on if the next row is one whose cells wrap."""
+        if pointer.page.table_cell[pointer.at] >= 0:
+            return self._mask(self.tags.rows)
+        return self.tags.tokens & ~self.tags.next_cell
 
     def _unfit_as_formula(self, pointer: Pointer) -> Tensor | None:
         if formula := pointer.in_formula:
