@@ -223,7 +223,7 @@ def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
 
 def without_page_number(text: str) -> str:
     """A page's text without a number that was taken for a formula, first or last on the page."""
-    number = r"\$\$ *(?:[Pp]age +)?\d+ *\$\$"
+    number = r"(?:\$\$)+ *(?:[Pp]age +)?\d+ *(?:\$\$)+"
     return re.sub(rf"\A\s*{number}\s*\n|\n\s*{number}\s*\Z", "", text)
 
 

@@ -31,7 +31,9 @@ class Writable:
         self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.ends = frozenset(spelling.ends.nonzero()[:, 0].tolist())
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
-        self.stops = self._mask(stop_token_ids)
+        self.stops, self.ends_line = self._mask(stop_token_ids), self._mask(self.line_ends)
+        self.rows = self._mask(self.tags.rows)
+        self.no_line_end, self.no_blank = ~self._mask([self.line_end]), ~self._mask([self.blank])
         blocks = {i for token, i in vocabulary.items() if "```" in token} | line_ends
         self.unfit_after = {
             tag: unfit | self._mask(foreign | blocks if is_open(tag) else foreign)
@@ -68,7 +70,7 @@ class Writable:
         if pointer.must_read or (pointer.last == self.blank and self.is_set_apart(pointer)):
             return self._printed_next(pointer)
         if pointer.within_word and pointer.at == pointer.onward:
-            return self._mask(self.line_ends)
+            return self.ends_line
         table, page, at = pointer.table, pointer.page, pointer.at
         if table.row_goes_on(page, at):
             return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
@@ -81,7 +83,7 @@ class Writable:
     def _tags_after_row(self, pointer: Pointer) -> Tensor:
         """Where a row is full there is no further cell; the table goes on if the next row is one whose cells wrap."""
         if pointer.page.table_cell[pointer.at] >= 0:
-            return self._mask(self.tags.rows)
+            return self.rows
         return self.tags.tokens & ~self.tags.next_cell
 
     def _unfit_as_formula(self, pointer: Pointer) -> Tensor | None:
@@ -94,10 +96,10 @@ class Writable:
     def _printed_next(self, pointer: Pointer) -> Tensor:
         """What is unfit where print has to be read: after ends of lines, if it is read late, and maybe a blank."""
         if pointer.breaks:
-            return ~self._mask([self.line_end])
+            return self.no_line_end
         unfit = self.never_printed if pointer.at_mark else self.unprinted
         may_be_blank = pointer.space > 0 and pointer.last not in self.ends
-        return unfit & ~self._mask([self.blank]) if may_be_blank else unfit
+        return unfit & self.no_blank if may_be_blank else unfit
 
     def instead(self, pointer: Pointer, token: int) -> int:
         """What is written in the place of the likeliest token: what is to be closed first, or no end yet."""
