@@ -253,6 +253,15 @@ def test_a_page_says_where_its_blanks_are() -> None:
     assert np.count_nonzero(grid) == 2
 
 
+def test_letters_in_one_half_cell_keep_their_own_blanks() -> None:
+    said = [Character("6", 10, 18), Character(",", 11, 18, False), Character("5", 18, 18, False)]
+    letters = cell_grid(said, 96, 120)
+    grid = blank_grid(said, 96, 120)
+    assert letters[0, 2, 1] == CLASS_OF["6"]
+    assert letters[1, 2, 1] == CLASS_OF[","]
+    assert (grid[2, 2], grid[2, 3], grid[2, 4]) == (0, -1, -1)
+
+
 def test_the_nearest_letter_of_the_row() -> None:
     letters = letters_of(a_page(LINES), 2)
     cell_row, half = torch.tensor([[2, 3, 6, 4, -1]]), torch.tensor([[2, 5, 3, 2, -1]])
@@ -629,6 +638,17 @@ def test_no_line_of_a_page_that_names_its_letters_is_left_out_but_the_first_and_
     assert not pointer.refuses_to_end()  # a letter less
     pointer.read[:11] = pointer.read[20:] = False
     assert not pointer.refuses_to_end()
+
+
+def test_what_is_missing_begins_behind_a_hyphen_that_is_not_written(spelling: Tensor) -> None:
+    letters = letters_of(a_page(["to devel-", "op it all"]).repeat(1, 3, 1, 1, 1), 2)
+    letters.scores *= OWN_TRUST
+    pointer = begun(letters, spelling)
+    pointer.read[:] = True
+    pointer.read[22:30] = False  # the hyphen, too
+    assert pointer.page.char(22) == "-"
+    assert pointer.refuses_to_end()
+    assert pointer.at == 23
 
 
 def test_a_short_line_of_a_picture_may_be_no_letters(spelling: Tensor) -> None:
