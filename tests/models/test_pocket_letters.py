@@ -617,9 +617,9 @@ def test_a_formula_may_begin_with_a_mark(tokenizer: Tokenizer, spelling: Tensor)
     assert pointer.in_formula
 
 
-def own_page(lines: list[str], spelling: Tensor) -> Pointer:
-    """Of a page that names its letters itself."""
-    letters = letters_of(a_page(lines), 2)
+def own_page(lines: list[str], spelling: Tensor, times: int = 1) -> Pointer:
+    """Of a page that names its letters itself, with these lines once or several times."""
+    letters = letters_of(a_page(lines).repeat(1, times, 1, 1, 1), 2)
     letters.scores *= OWN_TRUST
     return begun(letters, spelling)
 
@@ -641,9 +641,7 @@ def test_no_line_of_a_page_that_names_its_letters_is_left_out_but_the_first_and_
 
 
 def test_what_is_missing_begins_behind_a_hyphen_that_is_not_written(spelling: Tensor) -> None:
-    letters = letters_of(a_page(["to devel-", "op it all"]).repeat(1, 3, 1, 1, 1), 2)
-    letters.scores *= OWN_TRUST
-    pointer = begun(letters, spelling)
+    pointer = own_page(["to devel-", "op it all"], spelling, times=3)
     pointer.read[:] = True
     pointer.read[22:30] = False  # the hyphen, too
     assert pointer.page.char(22) == "-"

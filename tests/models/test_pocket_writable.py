@@ -10,24 +10,28 @@ import torch
 from fastocr_cli.config import RunConfig
 from fastocr_cli.decoding.loop import Decoder
 from fastocr_cli.decoding.rows import Job
+from fastocr_cli.models.base import Prompt
 from fastocr_cli.models.pocket import Model
 from fastocr_cli.models.pocket.pointer import CLOSING, PATIENCE
-from fastocr_cli.pages import PageRef, find_pages
-from fastocr_cli.pages.render import render
+from fastocr_cli.pages import PageRef, find_pages, render
 from fastocr_cli.pruning import make_method
 
 Draw = Callable[[pymupdf.Page], None]
 
 
-def written(pocket: Model, folder: Path, draw: Draw, width: float = 595, height: float = 300) -> str:
-    """What is written of a PDF page, everything read."""
+def encoded(pocket: Model, folder: Path, draw: Draw, width: float = 595) -> Prompt:
+    """The prompt of a PDF page."""
     document = pymupdf.open()
-    draw(document.new_page(width=width, height=height))
+    draw(document.new_page(width=width, height=300))
     document.save(folder / "page.pdf")
     (page,) = find_pages([str(folder / "page.pdf")], RunConfig())
     assert isinstance(page, PageRef)
     with torch.inference_mode():
-        prompt = pocket.encode(render(page, pocket.resolution, characters=True))
+        return pocket.encode(render(page, pocket.resolution, characters=True))
+
+
+def written(pocket: Model, prompt: Prompt) -> str:
+    """What is written of a page, everything read."""
     (result,) = Decoder[int](pocket, make_method("dense", {}), 1).write(iter([Job(0, prompt, 900)]))
     assert result.finish_reason == "stop"
     return pocket.detokenize(result.ids).strip()
@@ -45,7 +49,7 @@ def test_letters_that_english_lacks_are_copied(pocket: Model, tmp_path: Path, te
     def draw(page: pymupdf.Page) -> None:
         assert page.insert_textbox(pymupdf.Rect(60, 60, 540, 200), text, fontname="tiro", fontsize=11) > 0
 
-    assert written(pocket, tmp_path, draw).lstrip("# ") == text
+    assert written(pocket, encoded(pocket, tmp_path, draw)).lstrip("# ") == text
 
 
 def test_a_landscape_table_is_read_to_its_last_column(pocket: Model, tmp_path: Path) -> None:
@@ -61,7 +65,7 @@ def test_a_landscape_table_is_read_to_its_last_column(pocket: Model, tmp_path: P
         for y in (64, 86, 80 + 22 * len(rows)):
             page.draw_line((40, y), (802, y))
 
-    text = written(pocket, tmp_path, draw, width=842)
+    text = written(pocket, encoded(pocket, tmp_path, draw, width=842))
     for row in rows:
         assert "<tr><td>" + "</td><td>".join(row) + "</td>" in text
     assert text.count("<table>") == 1
@@ -86,20 +90,17 @@ def test_cells_that_wrap_are_read_one_after_the_other(pocket: Model, tmp_path: P
         for x in edges:
             page.draw_line((x, 60), (x, 192))
 
-    text = written(pocket, tmp_path, draw)
+    text = written(pocket, encoded(pocket, tmp_path, draw))
     for row in rows:
         assert "<tr><td>" + "</td><td>".join(row) + "</td>" in text
     assert text.count("<table>") == 1
 
 
 def test_a_page_that_was_read_to_its_end_ends(pocket: Model, tmp_path: Path) -> None:
-    document = pymupdf.open()
-    document.new_page(width=400, height=200).insert_text((60, 80), "All of it", fontsize=11)
-    document.save(tmp_path / "page.pdf")
-    (page,) = find_pages([str(tmp_path / "page.pdf")], RunConfig())
-    assert isinstance(page, PageRef)
-    with torch.inference_mode():
-        pointer = pocket.begin(pocket.encode(render(page, pocket.resolution, characters=True)))
+    def draw(page: pymupdf.Page) -> None:
+        page.insert_text((60, 80), "All of it", fontsize=11)
+
+    pointer = pocket.begin(encoded(pocket, tmp_path, draw))
     mark = pocket.tokenizer.token_to_id("-")
     pointer.idle = PATIENCE
     assert pocket.writable.instead(pointer, mark) == mark  # there is something to read

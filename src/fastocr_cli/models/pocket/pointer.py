@@ -188,7 +188,7 @@ class Pointer(Reading):
             self.onward, self.until, self.breaks = (
                 first,
                 first + (int(num_unread) if num_unread < MIN_LEFT else 1),
-                BREAKS + self.in_table,
+                BREAKS + self.table.is_open,
             )
         return refused
 
@@ -200,10 +200,6 @@ class Pointer(Reading):
     def window(self) -> Tensor:
         """What is printed from here to the end of the word: (MAX_LETTERS, classes + 1)."""
         return self.page.window(self.at)
-
-    @property
-    def in_table(self) -> bool:
-        return self.table.is_open
 
     @property
     def nowhere(self) -> bool:
@@ -234,9 +230,9 @@ class Pointer(Reading):
     @property
     def is_through(self) -> bool:
         """Whether it lost its way where nothing is left to be read: what it writes from here on is not on the page."""
-        nothing_left = self.page.own and bool((self.read | self.page.at_edge).all())
-        lost = len(self.read) > 0 and self.idle >= (CLOSING if nothing_left else PATIENCE)
-        return lost and bool(self.read[self.onward :].all())
+        if self.idle < CLOSING or not len(self.read) or not self.read[self.onward :].all():
+            return False
+        return self.idle >= PATIENCE or (self.page.own and bool((self.read | self.page.at_edge).all()))
 
     @property
     def in_formula(self) -> Formula | None:

@@ -45,7 +45,7 @@ class Printed:
         row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
         self.drawn = Drawn(*drawn[0].cpu().numpy())
         order = reading_order(line, half, self.drawn.across)
-        classes = letters.scores[0, :num, 1:].argmax(-1).cpu().numpy() + 1
+        classes = letters.scores[0, :num, 1:].float().cpu().numpy().argmax(-1) + 1
         cells = by_cells(line[order], half[order], classes[order], self.drawn)
         order, self.table_row, self.table_cell = order[cells.order], cells.row, cells.cell
         self.row, self.half = row[order], half[order]
@@ -57,7 +57,7 @@ class Printed:
         scores = F.pad(letters.scores[0, order].float().cpu(), (0, 0, 0, 1), value=LEAST_LETTER)
         self.own = bool(scores.min() < LEAST_LETTER)  # the page names its letters itself, and is trusted more for it
         self.scores = spelled(F.pad(scores, (0, 0, 0, 1), value=float(scores.min()))).numpy()
-        self.likeliest = self.scores[:num, 1:NOTHING].argmax(-1) + 1
+        self.likeliest = classes[order]
         self.spaces = np.append(space[0, order].float().cpu().numpy(), np.float32(0))
         halves = second_halves(self.line[:num], self.likeliest)
         self.divided = np.append(halves, False)  # the word began on the line before

@@ -94,15 +94,13 @@ def _wraps(line: Ints, column: Ints, classes: Ints, is_ruled: bool) -> bool:
     if not column.any():
         return False
     has_letters, is_lower = [], []
-    beside = {int(later) for later in np.unique(line[column > 0])} & {
-        int(later) for later in np.unique(line[column == 0])[1:]
-    }
+    goes_on_beside = len(np.intersect1d(np.unique(line[column == 0])[1:], line[column > 0])) > 0
     for number in range(int(column.max()) + 1):
         inside = column == number
         for later in np.unique(line[inside])[1:]:
             letters = classes[inside & (line == later)]
             has_letters.append(np.isin(letters, LETTERS).any())
             is_lower.append(letters[0] in LOWER)
-    if not has_letters or not all(has_letters) or (beside and not is_ruled):
+    if not has_letters or not all(has_letters) or (goes_on_beside and not is_ruled):
         return False
     return float(np.mean(is_lower)) >= MOST_LOWER

@@ -28,7 +28,6 @@ class Writable:
         line_ends = {i for i in vocabulary.values() if "\n" in tokenizer.decode([i])}
         self.line_ends = stop_token_ids | line_ends | self.tags.last.keys()
         self.formula_ends = self.line_ends | self.marks.dollars.keys()
-        self.row_tags = {i for token, i in vocabulary.items() if token.endswith("<tr><td>")}
         self.ends = frozenset(spelling.ends.nonzero()[:, 0].tolist())
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
         self.stops, self.ends_line = self._mask(stop_token_ids), self._mask(self.line_ends)
@@ -76,7 +75,7 @@ class Writable:
             return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
         if table.leaves_cell(page, at):
             return ~self._tags_after_row(pointer) if table.is_row_full(page) else ~self.tags.tokens
-        if pointer.last in self.row_tags and pointer.at_first_cell:
+        if pointer.last in self.tags.rows and pointer.at_first_cell:
             return self.tags.tokens  # it is not empty
         return self._unfit_as_formula(pointer)
 
@@ -106,7 +105,7 @@ class Writable:
         if pointer.is_through:
             token = self.stop
         if token in self.stop_token_ids and pointer.refuses_to_end():
-            token = self.table_end if pointer.in_table else self.line_end
+            token = self.table_end if pointer.table.is_open else self.line_end
         formula = pointer.in_formula
         ends = formula and (token in self.formula_ends or pointer.at_prose)  # before its line does
         return self.marks.ending(formula, token) if formula and ends else token
