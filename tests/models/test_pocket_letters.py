@@ -36,6 +36,7 @@ from fastocr_cli.models.pocket.spelling import (
 )
 from fastocr_cli.models.pocket.table import Tags
 from fastocr_cli.models.pocket.unread import AMONG
+from fastocr_cli.models.pocket.wording import Wording
 from fastocr_cli.pages import Character
 
 
@@ -87,8 +88,10 @@ def begun(
     unprinted = (without_marks(spelling)[:, 0] == NOTHING).nonzero()[:, 0].tolist()
     space = torch.zeros(letters.row.shape) if space is None else space
     drawn = torch.zeros(1, 2, 400, 400, dtype=torch.bool)
+    page = Printed(letters, space, drawn)
     return Pointer(
-        Printed(letters, space, drawn),
+        page,
+        Wording(TOKENIZER, page.print, frozenset()),
         spelling.numpy(),
         frozenset(unprinted),
         Tags({f"<td>{tag}": tag for tag in tags}, len(spelling)),

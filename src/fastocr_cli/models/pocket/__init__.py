@@ -36,9 +36,8 @@ from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.reading_size import are_seen_better, named_too_large, not_too_wide, seen_too_large
 from fastocr_cli.models.pocket.spelling import NOTHING, Spelling, fits, sharpened
 from fastocr_cli.models.pocket.strokes import drawn_lines
-from fastocr_cli.models.pocket.table import is_open
 from fastocr_cli.models.pocket.vision import fold_norms
-from fastocr_cli.models.pocket.wording import APART, ONWARD, Wording
+from fastocr_cli.models.pocket.wording import Wording
 from fastocr_cli.models.pocket.writable import Writable
 from fastocr_cli.pages import Character, PageImage, Resolution
 
@@ -111,19 +110,15 @@ class Model(VisionModel):
 
     def begin(self, prompt: Prompt) -> Pointer:
         page = Printed(*cast(tuple[Letters, Tensor, Tensor], prompt.memory))
-        pointer = Pointer(page, self.printed, self.unprinted_ids, self.writable.tags, self.writable.marks)
-        pointer.wording = Wording(self.tokenizer, page.print)
-        return pointer
+        wording = Wording(self.tokenizer, page.print, self.writable.ends)
+        return Pointer(page, wording, self.printed, self.unprinted_ids, self.writable.tags, self.writable.marks)
 
     def draft(self, reading: Reading, token: int, count: int) -> Draft:
         """What is printed next."""
         pointer = cast(Pointer, reading)
-        way = APART if token in self.writable.ends else ONWARD
-        in_table = is_open(self.writable.tags.last.get(token, pointer.table.tag))
-        following = pointer.wording.following(pointer.behind(token), way, in_table)
-        places = [pointer.page.place_of(letter) for _, letter in following]
-        tokens = [token for token, _ in following]
-        return Draft(tokens, [place_at(count + number, *place) for number, place in enumerate(places)])
+        drafted = pointer.draft(token)
+        places = [place_at(count + n, *pointer.page.place_of(letter)) for n, (_, letter) in enumerate(drafted)]
+        return Draft([token for token, _ in drafted], places)
 
     def next_tokens(self, hidden: Tensor, counts: Tensor, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         outlooks = self.outlook(hidden[:, None], counts.tolist(), readings, [NO_DRAFT] * len(readings))

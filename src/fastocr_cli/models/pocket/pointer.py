@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastocr_cli.models.base import Draft, Reading
+from fastocr_cli.models.pocket.between import Between
 from fastocr_cli.models.pocket.formula import MAX_TOKENS, PLAIN, Formula, Marks
 from fastocr_cli.models.pocket.letters import BLANK
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.printed import AGAIN, Printed
 from fastocr_cli.models.pocket.spelling import MARKS
-from fastocr_cli.models.pocket.table import Table, Tags
+from fastocr_cli.models.pocket.table import Table, Tags, is_open
 from fastocr_cli.models.pocket.unread import MOST_LEFT_OUT, largest_stretch, left_out
-from fastocr_cli.models.pocket.wording import Wording
+from fastocr_cli.models.pocket.wording import BULLETS, Wording
 
 Floats = NDArray[np.float32]
 
@@ -60,35 +61,39 @@ PRINTED_MARKS = MARKS - {"-"}
 """Marks that, where they are printed, are to be written; a hyphen may be a minus sign among LaTeX, unless it has to be
 read."""
 
-BULLETS = frozenset("•◦·–—")
-"""Signs for which Markdown has marks of its own: these read them."""
-
 
 class Pointer(Reading):
     """One page's letters, and which of them were written."""
 
     def __init__(
-        self, page: Printed, spelling: NDArray[np.int64], unprinted: frozenset[int], tags: Tags, marks: Marks
+        self,
+        page: Printed,
+        wording: Wording,
+        spelling: NDArray[np.int64],
+        unprinted: frozenset[int],
+        tags: Tags,
+        marks: Marks,
     ) -> None:
         """Begin to read a page.
 
         Args:
             page: its letters.
+            wording: the tokens that they make.
             spelling: the classes of every token's letters, (vocabulary, MAX_LETTERS).
             unprinted: tokens that may stand for nothing on the page: blanks, marks, table tags.
             tags: those of tables.
             marks: those of LaTeX.
         """
-        self.page, self.spelling, self.unprinted, self.tags = page, spelling, unprinted, tags
-        self.marks = marks
+        self.page, self.wording = page, wording
+        self.spelling, self.unprinted, self.tags, self.marks = spelling, unprinted, tags, marks
         self.formula: Formula | None = None  # that is open
         self.last: int | None = None  # token
         self.table = Table()
-        self.wording: Wording
         self.read = np.zeros(len(page), bool)
         self.onward = self.refusals = 0
         self.breaks = self.until = 0  # lines to end, and the letter up to which print is read, before it goes on freely
         self.idle = 0.0
+        self.between = Between()
         self.at = len(page)  # a letter, or behind the last one
         self.place = (-1, -1)  # row and cell
 
@@ -263,20 +268,29 @@ class Pointer(Reading):
         if nowhere:
             return
         path = self.page.path_of(self.spelling[token], self.at, self.read)
+        self.between = self._between_after(token, path)
         if path is not None:
             self.onward = self.page.after(int(path[-1]))
             path = path[path < len(self.read)]
             self.idle = self.idle + 1 if self.read[path].all() else 0
             self.read[path] = self.read[path[self.page.divided[path]] - 1] = True
             self.table = self.table.with_letters(self.page, path)
-        elif not unprinted or self.char in BULLETS:
+        elif self._reads_as_mark(token):
             self.read[self.at], self.onward = True, self.at + 1
 
-    def behind(self, token: int) -> int:
-        """The letter that follows if this token, not yet noted, is written here."""
-        if self.nowhere:
-            return self.at
-        path = self.page.path_of(self.spelling[token], self.at, self.read)
-        if path is not None:
-            return self.page.after(int(path[-1]))
-        return self.at + (token not in self.unprinted or self.char in BULLETS)
+    def _between_after(self, token: int, path: NDArray[np.int64] | None) -> Between:
+        """What stands between print after this token, which reads these letters."""
+        if path is None:
+            return self.between.with_mark(token, self.wording.print.steps.get(self.at))
+        return self.between.with_print(self.wording.print.steps.get(int(path[0])))
+
+    def _reads_as_mark(self, token: int) -> bool:
+        """Whether a token that does not spell the letter here reads it all the same."""
+        return not self.nowhere and (token not in self.unprinted or self.char in BULLETS)
+
+    def draft(self, token: int) -> list[tuple[int, int]]:
+        """What comes next if this token, not yet noted, is written here: tokens, and the letters where they stand."""
+        path = None if self.nowhere else self.page.path_of(self.spelling[token], self.at, self.read)
+        letter = self.at + self._reads_as_mark(token) if path is None else self.page.after(int(path[-1]))
+        in_table = is_open(self.tags.last.get(token, self.table.tag))
+        return self.wording.following(letter, token, in_table, self._between_after(token, path))

@@ -170,6 +170,5 @@ class Printed:
     def print(self) -> Print:
         """What is written if nothing but the letters is."""
         num = self.num
-        return Print.of(
-            self.likeliest, self.line[:num], self.table_row, self.next_cell, self.spaces[:num], self.divided[:num]
-        )
+        places = self.line[:num], self.half, self.table_row
+        return Print.of(self.likeliest, *places, self.next_cell, self.spaces[:num], self.divided[:num])

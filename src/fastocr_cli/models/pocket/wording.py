@@ -1,16 +1,18 @@
 """What the print says will be written next: the draft that the decoder checks.
 
-The page's letters in reading order, cut into tokens as if nothing but them were written. Knows letters and tokens;
-where the finger is, the pointer knows.
+The page's letters in reading order, cut into tokens, and between them what stood between such lines before. Knows
+letters and tokens; where the finger is, the pointer knows.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from fastocr_cli.models.pocket.between import Between, Step
 from fastocr_cli.models.pocket.cells import CHARACTERS
 from fastocr_cli.models.pocket.latex import NAMES
 
@@ -18,11 +20,14 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 
-MOST = 6
-"""Tokens of a draft."""
+MOST, MOST_IN_TABLE = 8, 6
+"""Tokens of a draft. In a table they stand further apart, and one fixation has to hold them all."""
 
 PROSE = re.compile(rf"(?!{'|'.join(NAMES)})[A-Za-z]{{4}}")
 """How a word begins that no formula holds."""
+
+BULLETS = frozenset("•◦·–—")
+"""Signs for which Markdown has marks of its own: these read them."""
 
 APART, ONWARD = 0, 1
 """Two ways to cut a word into tokens: after a blank that was written already, and with the blank before it."""
@@ -40,16 +45,20 @@ class Print:
     """Of a table."""
     is_dropped: Bools
     """Hyphens that divide a word at the end of a line: they are not written."""
+    steps: Mapping[int, Step]
+    """To the lines that begin with these letters."""
 
     @classmethod
-    def of(cls, classes: Ints, line: Ints, row: Ints, begins_cell: Bools, space: Floats, divided: Bools) -> "Print":
-        """Of each letter its class (`cells`), the first row of its line and of that of a table, whether a cell begins,
-        the logit of a blank before it, and whether it goes on with the word of the line before."""
-        begins_line = np.diff(line, prepend=-1) != 0
-        begins_row = np.diff(row, prepend=-1) != 0
-        begins_word = (begins_line | begins_cell | (space > 0)) & ~divided
+    def of(
+        cls, classes: Ints, line: Ints, half: Ints, row: Ints, begins_cell: Bools, space: Floats, divided: Bools
+    ) -> "Print":
+        """Of each letter its class (`cells`), the first row of its line, its half cell, its row of a table, whether a
+        cell begins, the logit of a blank before it, and whether it goes on with the word of the line before."""
+        down, begins_row = (np.diff(rows, prepend=-1) for rows in (line, row))
+        begins_word = ((down != 0) | begins_cell | (space > 0)) & ~divided
         characters = "".join(CHARACTERS[index - 1] for index in classes)
-        return cls(characters, begins_word, begins_cell, begins_row, np.append(divided, False)[1:])
+        steps = {letter: (int(down[letter]), int(half[letter])) for letter in np.flatnonzero(down)[1:].tolist()}
+        return cls(characters, begins_word, begins_cell, begins_row != 0, np.append(divided, False)[1:], steps)
 
     def begins_prose(self, letter: int) -> bool:
         """Whether a word of prose begins with this letter."""
@@ -61,8 +70,9 @@ class Print:
 class Wording:
     """Which tokens the print is made of, from any letter that begins one."""
 
-    def __init__(self, tokenizer: Tokenizer, printed: Print) -> None:
-        self.print = printed
+    def __init__(self, tokenizer: Tokenizer, printed: Print, ends: frozenset[int]) -> None:
+        """Of a page's print; `ends` are tokens after which a word begins without a blank."""
+        self.print, self.ends = printed, ends
         self.cell_tag, self.row_tag = map(tokenizer.token_to_id, ("</td><td>", "</td></tr><tr><td>"))
         self.tokens: tuple[dict[int, list[int]], ...] = ({}, {})
         """Of each way, the tokens that begin at a letter: more than one where they are bytes of it."""
@@ -82,31 +92,42 @@ class Wording:
             if text[start:stop] != "\n":
                 found.setdefault(letter_at[start], []).append(token)
 
-    def following(self, letter: int, way: int, in_table: bool) -> list[tuple[int, int]]:
-        """Up to MOST tokens from this letter on, each with the letter where it stands.
+    def following(self, letter: int, last: int, in_table: bool, between: Between) -> list[tuple[int, int]]:
+        """The tokens from this letter on, each with the letter where it stands.
 
         Args:
             letter: the first one.
-            way: APART or ONWARD, for the first word.
+            last: the token before.
             in_table: cells and lines begin with their tags, unless the first letter's stands already.
+            between: what stands between print there, and elsewhere.
         """
         draft: list[tuple[int, int]] = []
-        first = letter
-        while len(draft) < MOST and letter < len(self.print.characters):
-            if letter > first or way == ONWARD:
-                if self.print.begins_word[letter]:
-                    way = ONWARD
-                tag = self.row_tag if self.print.begins_row[letter] else self.cell_tag
-                begins = self.print.begins_row[letter] or self.print.begins_cell[letter]
-                if in_table and begins and tag is not None:  # a foreign vocabulary may lack it
-                    draft.append((tag, letter))
-                    way = APART
+        most = MOST_IN_TABLE if in_table else MOST
+        way = APART if last in self.ends else ONWARD
+        while len(draft) < most and letter < len(self.print.characters):
+            has_tag = not draft and way == APART
+            marks = self._tags(letter, has_tag) if in_table else between.following(self.print.steps.get(letter))
+            between = between.with_print(self.print.steps.get(letter))
+            if marks:
+                way = APART if marks[-1] in self.ends else ONWARD
+            elif draft and self.print.begins_word[letter]:
+                way = ONWARD
+            for mark in marks:
+                if letter < len(self.print.characters):
+                    draft.append((mark, letter))
+                    letter += self.print.characters[letter] in BULLETS
             tokens = self.tokens[way].get(letter)
             if tokens is None:
                 break
             draft += [(token, letter) for token in tokens]
             letter = self._after(letter, way)
-        return draft[:MOST]
+        return draft[:most]
+
+    def _tags(self, letter: int, has_tag: bool) -> tuple[int, ...]:
+        """The tag before a letter in a table; a foreign vocabulary may lack it."""
+        tag = self.row_tag if self.print.begins_row[letter] else self.cell_tag
+        begins = self.print.begins_row[letter] or self.print.begins_cell[letter]
+        return (tag,) if begins and not has_tag and tag is not None else ()
 
     def _after(self, letter: int, way: int) -> int:
         """The letter at which the next token begins."""
