@@ -50,6 +50,28 @@ def test_a_letterhead_said_two_or_three_times_is_no_loop(num_copies: int) -> Non
     assert run((prose(30, seed=7) + prose(80, seed=9)) * 1 + prose(30, seed=7) * num_copies + prose(50)) is None
 
 
+def see_all(passage: list[int], times: int, read_by_a_token: float) -> int | None:
+    """How many tokens to keep of a passage said so often, of which each token reads so much of the page."""
+    guard = LoopGuard()
+    for number, token in enumerate(passage * times):
+        if (keep := guard.see(token, int(number * read_by_a_token))) is not None:
+            return keep
+    return None
+
+
+@pytest.mark.parametrize("passage", [prose(6), prose(90, seed=3)])
+def test_a_passage_that_is_printed_again_and_again_is_no_loop(passage: list[int]) -> None:
+    assert see_all(passage, 30, read_by_a_token=2.0) is None
+    assert see_all(passage, 30, read_by_a_token=0.1) == len(passage)
+
+
+def test_what_was_read_before_a_loop_does_not_excuse_it() -> None:
+    guard = LoopGuard()
+    for number, token in enumerate(prose(200)):
+        assert guard.see(token, 5 * number) is None
+    assert any(guard.see(token, 1000) is not None for token in [7, 8, 9] * 100)
+
+
 def test_prose_is_no_loop() -> None:
     assert run(prose(3000, vocabulary=2000)) is None
 

@@ -2,12 +2,16 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 
+import pymupdf
 import pytest
 import torch
 from PIL import Image
 
 from fastocr_cli.config import RunConfig
+from fastocr_cli.decoding.loop import Decoder
+from fastocr_cli.decoding.rows import Job
 from fastocr_cli.models import CHECKPOINTS
 from fastocr_cli.models.base import Draft
 from fastocr_cli.models.pocket import NEVER, Model, without_page_number
@@ -15,7 +19,7 @@ from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.table import Table
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
-from fastocr_cli.pruning import focal
+from fastocr_cli.pruning import focal, make_method
 
 
 def test_row_weights_and_profile_are_of_one_training_step() -> None:
@@ -162,3 +166,18 @@ def test_a_draft_goes_no_further_than_an_end_that_was_refused(pocket: Model, mon
         (outlook,) = pocket.outlook(torch.zeros(1, 4, pocket.text_config.hidden_size), [1], [pointer], [draft])
     assert len(outlook.likeliest) == len(outlook.places) == len(outlook.readings) == len(outlook.scores) == 1
     assert outlook.readings[0].refusals == 1
+
+
+def test_a_line_that_is_printed_forty_times_is_read_forty_times(pocket: Model, tmp_path: Path) -> None:
+    with pymupdf.open() as document:
+        page = document.new_page()
+        for number in range(40):
+            page.insert_text((72, 90 + 16 * number), "Test line for the printer")
+        document.save(tmp_path / "same.pdf")
+    (ref,) = find_pages([str(tmp_path / "same.pdf")], RunConfig())
+    assert isinstance(ref, PageRef)
+    with torch.inference_mode():
+        prompt = pocket.encode(render(ref, pocket.resolution, characters=True))
+    (written,) = Decoder[int](pocket, make_method("dense", {}), 1).write(iter([Job(0, prompt, 1000)]))
+    assert (written.finish_reason, written.job.attempt) == ("stop", 1)
+    assert pocket.detokenize(written.ids).split() == ["Test", "line", "for", "the", "printer"] * 40

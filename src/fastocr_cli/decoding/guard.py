@@ -1,7 +1,8 @@
-"""LoopGuard: notices that a page has begun to repeat itself, from token ids alone.
+"""LoopGuard: notices that a page has begun to repeat itself, from token ids, and from what a model knows to have read.
 
 Two tests. Period: the last tokens are a copy of those before, several times over. N-gram: a long window holds
-hardly any new n-gram. Tokens that may repeat in good text (table tags, dot leaders) need far longer runs.
+hardly any new n-gram. Tokens that may repeat in good text (table tags, dot leaders) need far longer runs. What repeats
+on the page itself is no loop: there the model goes on to parts of the page that it had not read.
 Knows nothing of models or text.
 """
 
@@ -14,6 +15,8 @@ MIN_RUN, FREE_RUN = 48, 400
 WINDOW, NGRAM, MIN_NEW_SHARE = 512, 6, 0.25
 """N-gram test: fewer than this share of the window's n-grams are distinct."""
 CHECK_EVERY = 32
+ONWARD = 0.25
+"""Of the page newly read for each token, from which on repeated text is the page's own."""
 
 
 class LoopGuard:
@@ -22,21 +25,33 @@ class LoopGuard:
     def __init__(self, free_token_ids: frozenset[int] = frozenset()) -> None:
         self.free_token_ids = free_token_ids
         self.ids = np.zeros(1024, np.int64)
+        self.read: list[int] = []  # how much of the page was, at each token
         self.num_seen = 0
         self.run = np.zeros(MAX_PERIOD + 1, np.int64)  # run[p]: tokens in a row that equal the one p before
         periods = np.arange(MAX_PERIOD + 1)
         self.limit = np.maximum(MIN_RUN, np.where(periods < 64, 3, 2) * periods)
 
-    def see(self, token: int) -> int | None:
-        """Take the next token; answer how many tokens to keep once the text loops, else None."""
+    def see(self, token: int, num_read: int = 0) -> int | None:
+        """Take the next token; answer how many tokens to keep once the text loops, else None.
+
+        Args:
+            token: its id.
+            num_read: how much of the page was read so far, nothing twice; 0 if the model does not know.
+        """
         if self.num_seen == len(self.ids):
             self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
         num_back = min(self.num_seen, MAX_PERIOD)
         back = self.ids[self.num_seen - num_back : self.num_seen][::-1]
         self.run[1 : num_back + 1] = (self.run[1 : num_back + 1] + 1) * (back == token)
         self.ids[self.num_seen] = token
+        self.read.append(num_read)
         self.num_seen += 1
-        return self._period_cut() or self._ngram_cut()
+        cut = self._period_cut() or self._ngram_cut()
+        return None if cut is None or self._read_on(cut) else cut
+
+    def _read_on(self, cut: int) -> bool:
+        """Whether tokens from this one on read what had not been read."""
+        return self.read[-1] - self.read[cut] >= ONWARD * (self.num_seen - cut)
 
     def _period_cut(self) -> int | None:
         for period in np.nonzero(self.run >= self.limit)[0]:

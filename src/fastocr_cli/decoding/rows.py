@@ -87,7 +87,7 @@ class Row(Generic[Key]):
             self.finish_reason = "stop"
             return
         self.ids.append(token)
-        keep = self.guard.see(token)
+        keep = self.guard.see(token, self.reading.num_read)
         if keep is not None:
             self.ids, self.finish_reason = self.ids[:keep], "loop"
         elif len(self.ids) >= self.room:

@@ -80,6 +80,9 @@ class Outlook:
 class Reading:
     """What a family remembers of one page while it is written; here nothing."""
 
+    num_read = 0
+    """How much of the page was read so far, nothing twice, in a measure of about a letter."""
+
     def copy(self) -> Self:
         """The same, to go on from by itself."""
         return copy(self)

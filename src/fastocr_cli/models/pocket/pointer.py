@@ -90,7 +90,7 @@ class Pointer(Reading):
         self.last: int | None = None  # token
         self.table = Table()
         self.read = np.zeros(len(page), bool)
-        self.onward = self.refusals = 0
+        self.onward = self.refusals = self.num_read = 0
         self.breaks = self.until = 0  # lines to end, and the letter up to which print is read, before it goes on freely
         self.idle = 0.0
         self.between = Between()
@@ -272,7 +272,9 @@ class Pointer(Reading):
         if path is not None:
             self.onward = self.page.after(int(path[-1]))
             path = path[path < len(self.read)]
-            self.idle = self.idle + 1 if self.read[path].all() else 0
+            num_new = int((~self.read[path]).sum())
+            self.idle = 0 if num_new else self.idle + 1
+            self.num_read += num_new
             self.read[path] = self.read[path[self.page.divided[path]] - 1] = True
             self.table = self.table.with_letters(self.page, path)
         elif self._reads_as_mark(token):
