@@ -288,7 +288,8 @@ class Pointer(Reading):
 
     def _reads_as_mark(self, token: int) -> bool:
         """Whether a token that does not spell the letter here reads it all the same."""
-        return not self.nowhere and (token not in self.unprinted or self.char in BULLETS)
+        is_mark = token in self.unprinted
+        return not self.nowhere and (not is_mark or (self.char in BULLETS and token not in self.tags.last))
 
     def draft(self, token: int) -> list[tuple[int, int]]:
         """What comes next if this token, not yet noted, is written here: tokens, and the letters where they stand."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fastocr_cli.models.pocket.cells import CHARACTERS, IN_WORDS
 from fastocr_cli.models.pocket.columns import Drawn, begins_cell, reading_order
+from fastocr_cli.models.pocket.grid import grids
 from fastocr_cli.models.pocket.hyphens import second_halves
 from fastocr_cli.models.pocket.letters import BLANK, OWN_SPACE, Letters
 from fastocr_cli.models.pocket.spelling import LEAST_LETTER, MAX_LETTERS, NOTHING, spelled
@@ -48,6 +49,10 @@ class Printed:
         classes = letters.scores[0, :num, 1:].float().cpu().numpy().argmax(-1) + 1
         cells = by_cells(line[order], half[order], classes[order], self.drawn)
         order, self.table_row, self.table_cell = order[cells.order], cells.row, cells.cell
+        self.num_cells = np.zeros_like(self.table_row)  # columns of the table, where all its rows show them
+        for inside, column in grids(line[order], half[order], classes[order], self.drawn.across):
+            if (self.table_cell[inside] < 0).all():
+                self.table_cell[inside], self.num_cells[inside] = column, column.max() + 1
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
@@ -65,9 +70,9 @@ class Printed:
         if self.own:
             self.spaces[:num][self._apart()] = OWN_SPACE
         within_word = self.spaces[:num] < -BLANK  # of large print: its letters are as far apart as cells
-        wraps = cells.cell >= 0
+        wraps = self.table_cell >= 0
         self.next_cell = begins_cell(line[order], half[order]) & ~within_word & ~wraps
-        self.next_cell |= wraps & (np.diff(cells.cell, prepend=-1) != 0) & (np.diff(cells.row, prepend=-1) == 0)
+        self.next_cell |= wraps & (np.diff(self.table_cell, prepend=-1) != 0) & (np.diff(self.table_row, prepend=-1) == 0)
         self.paths = self._paths()
         self.windows = self._windows()
 

@@ -68,17 +68,44 @@ class Table:
     """Half cell in which the cells before in this row end."""
     right_edge: int = NOWHERE
     """The same of this cell."""
+    cell: int = 0
+    """The number of this cell in its row."""
+    row: int = NOWHERE
+    """Of the page's tables whose columns the print shows, which row this is."""
+    num_cells: int = 0
+    """How many cells that has."""
 
     @property
     def is_open(self) -> bool:
         return is_open(self.tag)
 
     def after(self, tag: str, begins_row: bool) -> "Table":
-        return Table(tag, left_edge=NOWHERE if begins_row else max(self.left_edge, self.right_edge))
+        if begins_row or tag == END:
+            return Table(tag)
+        cell = self.cell + (tag in {"<td", "<th"})
+        return replace(self, tag=tag, last_letter=None, left_edge=max(self.left_edge, self.right_edge), cell=cell)
 
     def with_letters(self, page: Printed, path: Ints) -> "Table":
         """The table after letters of the page were written."""
-        return replace(self, last_letter=int(path[-1]), right_edge=max(self.right_edge, int(page.half[path].max())))
+        last, right = int(path[-1]), max(self.right_edge, int(page.half[path].max()))
+        row = int(page.table_row[last]) if page.num_cells[last] else NOWHERE
+        return replace(self, last_letter=last, right_edge=right, row=row, num_cells=int(page.num_cells[last]))
+
+    def cells_due(self, page: Printed, letter: int) -> int | None:
+        """How many cells are to begin before this letter, or before the row ends if it is in another one; None where the
+        print does not show columns."""
+        if not self.is_open:
+            return None
+        if self.has_ended(page, letter):
+            return self.num_cells - 1 - self.cell
+        is_begun = max(self.left_edge, self.right_edge) != NOWHERE
+        if letter < len(page) and page.num_cells[letter] and (self.num_cells or not is_begun):
+            return int(page.table_cell[letter]) - self.cell
+        return None
+
+    def has_ended(self, page: Printed, letter: int) -> bool:
+        """Whether the row's columns are shown, and the letter is in none of them."""
+        return self.num_cells > 0 and (letter >= len(page) or bool(page.table_row[letter] != self.row))
 
     def leaves_cell(self, page: Printed, letter: int) -> bool:
         """Whether a letter is in another cell than the last one: a line lies between them, or it stands left of where

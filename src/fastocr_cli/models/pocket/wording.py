@@ -115,7 +115,7 @@ class Wording:
             for mark in marks:
                 if letter < len(self.print.characters):
                     draft.append((mark, letter))
-                    letter += self.print.characters[letter] in BULLETS
+                    letter += not in_table and self.print.characters[letter] in BULLETS
             tokens = self.tokens[way].get(letter)
             if tokens is None:
                 break

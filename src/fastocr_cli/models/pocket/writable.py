@@ -71,6 +71,10 @@ class Writable:
         if pointer.within_word and pointer.at == pointer.onward:
             return self.ends_line
         table, page, at = pointer.table, pointer.page, pointer.at
+        if (cells_due := table.cells_due(page, at)) is not None:
+            if cells_due > 0:
+                return ~self.tags.next_cell
+            return ~self._tags_after_row(pointer) if table.has_ended(page, at) else self.tags.tokens | self.stops
         if table.row_goes_on(page, at):
             return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
         if table.leaves_cell(page, at):
@@ -81,7 +85,7 @@ class Writable:
 
     def _tags_after_row(self, pointer: Pointer) -> Tensor:
         """Where a row is full there is no further cell; the table goes on if the next row is one whose cells wrap."""
-        if pointer.page.table_cell[pointer.at] >= 0:
+        if not pointer.nowhere and pointer.page.table_cell[pointer.at] >= 0:
             return self.rows
         return self.tags.tokens & ~self.tags.next_cell
 
