@@ -17,6 +17,7 @@ from fastocr_cli.models.base import Draft
 from fastocr_cli.models.pocket import NEVER, Model, without_page_number
 from fastocr_cli.models.pocket.places import place_at
 from fastocr_cli.models.pocket.pointer import Pointer
+from fastocr_cli.models.pocket.printed import Printed
 from fastocr_cli.models.pocket.table import Table
 from fastocr_cli.pages import PageImage, PageRef, find_pages, render
 from fastocr_cli.pruning import focal, make_method
@@ -134,10 +135,11 @@ def test_a_formula_goes_on_only_as_latex_does(
 
 
 def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pointer, "at_first_cell", True)
+    monkeypatch.setattr(Printed, "is_first_cell", lambda *_: True)
     opening, cell, row = (pocket.tokenizer.token_to_id(t) for t in ("<table><tr><td>", "<td>", "</td></tr><tr><td>"))
     with torch.inference_mode():
         pointer = pocket.begin(pocket.encode(PageImage(Image.new("RGB", (240, 160), "white"))))
+        pointer.table = Table("<td")
         for last, full in ((opening, True), (row, True), (cell, False), (None, False)):
             pointer.last = last
             scores = pocket.scores(torch.zeros(1, pocket.text_config.hidden_size), [pointer])[0]

@@ -59,7 +59,7 @@ def test_what_a_token_of_tags_does() -> None:
 
 def test_a_row_begins_without_an_edge_on_its_left() -> None:
     table = Table("<td", last_letter=4, left_edge=3, right_edge=9)
-    assert table.after("<td", begins_row=False) == Table("<td", left_edge=9)
+    assert table.after("<td", begins_row=False) == Table("<td", left_edge=9, cell=1)
     assert table.after("<td", begins_row=True) == Table("<td", left_edge=NOWHERE)
     empty = table.after("<td", begins_row=False).after("<td", begins_row=False)
     assert empty.left_edge == 9  # of the last cell that was not empty

@@ -19,7 +19,7 @@ from fastocr_cli.pruning import make_method
 Draw = Callable[[pymupdf.Page], None]
 
 
-def encoded(pocket: Model, folder: Path, draw: Draw, width: float = 595) -> Prompt:
+def encoded(pocket: Model, folder: Path, draw: Draw, width: float = 595, characters: bool = True) -> Prompt:
     """The prompt of a PDF page."""
     document = pymupdf.open()
     draw(document.new_page(width=width, height=300))
@@ -27,7 +27,7 @@ def encoded(pocket: Model, folder: Path, draw: Draw, width: float = 595) -> Prom
     (page,) = find_pages([str(folder / "page.pdf")], RunConfig())
     assert isinstance(page, PageRef)
     with torch.inference_mode():
-        return pocket.encode(render(page, pocket.resolution, characters=True))
+        return pocket.encode(render(page, pocket.resolution, characters=characters))
 
 
 def written(pocket: Model, prompt: Prompt) -> str:
@@ -108,3 +108,26 @@ def test_a_page_that_was_read_to_its_end_ends(pocket: Model, tmp_path: Path) -> 
     assert pocket.writable.instead(pointer, mark) == mark  # a listing may have to be closed
     pointer.idle = CLOSING
     assert pocket.writable.instead(pointer, mark) in pocket.stop_token_ids
+
+
+@pytest.mark.parametrize("characters", [True, False])
+def test_a_bill_without_drawn_lines_is_a_table_with_its_empty_cells(
+    pocket: Model, tmp_path: Path, characters: bool
+) -> None:
+    rows = [
+        ("Item", "Description", "Price", "Amount"),
+        ("1", "Website redesign", "4,500.00", "4,500.00"),
+        ("2", "Hosting", "39.90", "478.80"),
+        ("3", "Consulting", "110.00", "1,760.00"),
+        ("", "", "Total", "6,738.80"),
+    ]
+
+    def draw(page: pymupdf.Page) -> None:
+        page.insert_text((72, 60), "Bill to Harper and Sons, Bath.", fontname="helv", fontsize=11)
+        for number, row in enumerate(rows):
+            for x, text in zip((72, 130, 330, 430), row, strict=True):
+                page.insert_text((x, 110 + 18 * number), text, fontname="helv", fontsize=11)
+
+    text = written(pocket, encoded(pocket, tmp_path, draw, characters=characters))
+    table = "</td></tr><tr><td>".join("</td><td>".join(row) for row in rows)
+    assert f"<table><tr><td>{table}</td></tr></table>" in text

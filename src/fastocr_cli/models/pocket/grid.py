@@ -11,11 +11,14 @@ import numpy as np
 from fastocr_cli.models.pocket.columns import Bools, Ints, crossed
 from fastocr_cli.models.pocket.hyphens import LETTERS
 
-MIN_ROWS, MIN_COLUMNS = 4, 3
-"""Of a table that is told by its white alone: two columns may be anything."""
+MIN_ROWS, MIN_COLUMNS, LABEL = 4, 2, 4
+"""Of a table; and how many letters its first column has more than, on average, if there are but two."""
 
 BLANK = 2.5
 """Distances from letter to letter within a word that no blank is wider than."""
+
+WORDS = 12
+"""Letters of a line from which on a quarter of its gaps are within words, however large its print."""
 
 RULED = 0.5
 """Share of the table's width from which on a line across is one between its rows."""
@@ -46,10 +49,11 @@ def grids(line: Ints, half: Ints, classes: Ints, across: Bools) -> Iterator[tupl
     while first < len(begins):
         last = _last(words, goes_on, first)
         inside = slice(int(begins[first]), int(behind[max(first, last)]))
-        column = _numbers(words[first : last + 1].any(0))[half[inside]]
+        printed = words[first : last + 1].max(0)
+        column = _numbers(printed)[half[inside]]
         extent = slice(half[inside].min(), half[inside].max() + 1)
         num_rows = _num_whole(line[inside], column, classes[inside]) if last > first else 0
-        if num_rows >= MIN_ROWS and not _is_ruled_apart(line[inside], across[:, extent]):
+        if num_rows >= MIN_ROWS and _is_table(line[inside], column, classes[inside], across[:, extent]):
             last = first + num_rows - 1
             inside = slice(inside.start, int(behind[last]))
             yield inside, column[: inside.stop - inside.start]
@@ -61,25 +65,36 @@ def _num_whole(line: Ints, column: Ints, classes: Ints) -> int:
     """How many lines there are before one that goes on with that above it: cells are missing, and none is a figure."""
     has_letters = np.isin(classes, LETTERS)
     lines = np.unique(line)
-    for number, row in enumerate(lines[1:], start=1):
+    for number, row in enumerate(lines):
         cells = np.unique(column[line == row])
         if len(cells) <= column.max() and len(np.unique(column[(line == row) & has_letters])) == len(cells):
             return number
     return len(lines)
 
 
-def _is_ruled_apart(line: Ints, across: Bools) -> bool:
-    """Whether lines are drawn between some rows but not all, those below the first and above the last aside."""
-    is_ruled = crossed(np.unique(line), (across.mean(1) > RULED)[:, None])[1:-1]
+def _is_table(line: Ints, column: Ints, classes: Ints, across: Bools) -> bool:
+    """Whether lines are drawn between all rows, or none, those below the first and above the last aside; and, if there
+    are but two columns, whether the first is no list's marks, and lines are drawn or the second one holds figures."""
+    lines = np.unique(line)
+    is_ruled = crossed(lines, (across.mean(1) > RULED)[:, None])[1:-1]
     inner = np.flatnonzero(is_ruled[1:-1]) + 1
-    return len(inner) > 0 and not is_ruled[: inner[-1]].all()
+    if len(inner) and not is_ruled[: inner[-1]].all():
+        return False
+    if column.max() > 1:
+        return True
+    with_letters = np.unique(line[(column == 1) & np.isin(classes, LETTERS)])
+    has_labels = (column == 0).sum() > LABEL * len(lines)
+    return bool(has_labels and (is_ruled.any() or 2 * len(with_letters) < len(lines)))
 
 
 def _filled(half: Ints, width: int, pitch: float) -> Bools:
     """Where a line is printed, (half cells,); blanks between words are not white."""
+    gaps = np.diff(half)
+    if len(gaps) >= WORDS:
+        pitch = max(pitch, float(np.percentile(gaps, 25)))
     filled = np.zeros(width, bool)
     filled[half] = True
-    for before, gap in zip(half, np.diff(half), strict=False):
+    for before, gap in zip(half, gaps, strict=False):
         if 0 < gap <= BLANK * pitch + 1:
             filled[before : before + gap] = True
     return filled

@@ -140,7 +140,7 @@ class Pointer(Reading):
         going_on = 0 < self.onward < num
         if self.within_word or (going_on and self.table.row_goes_on(self.page, self.onward)):
             return self.onward
-        bonus = self._onward_bonus() if going_on else 0.0
+        bonus = (WITHIN if self.page.spaces[self.onward] < -BLANK else ONWARD) if going_on else 0.0
         if going_on and not self.read[self.onward]:
             liking = row[self.page.row[self.onward]] + cell[self.page.cell[self.onward]] + bonus
             if liking > max(row.max() + cell.max(), LOST):
@@ -157,7 +157,12 @@ class Pointer(Reading):
         if (stays or leaps) and going_on and not self.read[self.onward]:
             best = self.onward  # a head too sure of the last place would stay there for ever, or leave a column out
         beside = abs(best - self.onward) <= SNAP and self.page.line[best] == self.page.line[self.onward]
-        return self.onward if beside and not self.read[self.onward] else best
+        return self.onward if beside and not self.read[self.onward] else self._into_table(best)
+
+    def _into_table(self, letter: int) -> int:
+        """The first letter of a table whose columns the print shows, for one in it of which nothing was read."""
+        first, behind = self.page.table_of(letter)
+        return letter if self.read[first:behind].any() else first
 
     @property
     def within_word(self) -> bool:
@@ -171,9 +176,6 @@ class Pointer(Reading):
         """Nats against leaping over so many unread letters; those at the page's edge cost less."""
         inside = left_out(self.read | self.page.at_edge, self.onward) > 0
         return (passed_over / LEFT_OUT + inside * LEAP).astype(np.float32)
-
-    def _onward_bonus(self) -> float:
-        return WITHIN if self.page.spaces[self.onward] < -BLANK else ONWARD
 
     def largest_unread(self, inside: bool = False) -> tuple[int, float]:
         """The largest stretch that was not read: its first letter, and how many; `inside` of the page, if asked."""
@@ -212,6 +214,11 @@ class Pointer(Reading):
         return self.at >= len(self.read)
 
     @property
+    def is_back(self) -> bool:
+        """Whether it is on a letter that was read already."""
+        return not self.nowhere and bool(self.read[self.at])
+
+    @property
     def char(self) -> str:
         """The letter that is printed here."""
         return self.page.char(self.at)
@@ -248,11 +255,6 @@ class Pointer(Reading):
     def at_prose(self) -> bool:
         """Whether a word begins here that no formula holds."""
         return self.wording.print.begins_prose(self.at)
-
-    @property
-    def at_first_cell(self) -> bool:
-        """Whether what is printed here is in the first cell of a row of a ruled table."""
-        return not self.nowhere and self.page.is_first_cell(self.at)
 
     def wrote(self, token: int) -> None:
         """Mark the token's letters as read where they stand on the page, one or two aside at most."""

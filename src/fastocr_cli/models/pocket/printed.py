@@ -50,9 +50,11 @@ class Printed:
         cells = by_cells(line[order], half[order], classes[order], self.drawn)
         order, self.table_row, self.table_cell = order[cells.order], cells.row, cells.cell
         self.num_cells = np.zeros_like(self.table_row)  # columns of the table, where all its rows show them
+        self.tables: list[tuple[int, int]] = []  # their first letter, and behind their last
         for inside, column in grids(line[order], half[order], classes[order], self.drawn.across):
             if (self.table_cell[inside] < 0).all():
                 self.table_cell[inside], self.num_cells[inside] = column, column.max() + 1
+                self.tables.append((inside.start, inside.stop))
         self.row, self.half = row[order], half[order]
         self.cell = self.half // 2
         self.line = np.append(line[order], -1)
@@ -72,7 +74,9 @@ class Printed:
         within_word = self.spaces[:num] < -BLANK  # of large print: its letters are as far apart as cells
         wraps = self.table_cell >= 0
         self.next_cell = begins_cell(line[order], half[order]) & ~within_word & ~wraps
-        self.next_cell |= wraps & (np.diff(self.table_cell, prepend=-1) != 0) & (np.diff(self.table_row, prepend=-1) == 0)
+        self.next_cell |= (
+            wraps & (np.diff(self.table_cell, prepend=-1) != 0) & (np.diff(self.table_row, prepend=-1) == 0)
+        )
         self.paths = self._paths()
         self.windows = self._windows()
 
@@ -167,9 +171,18 @@ class Printed:
             return True
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))
 
+    def begins_table(self, letter: int) -> bool:
+        """Whether it is the first letter of a table whose columns all rows show."""
+        return any(letter == first for first, _ in self.tables)
+
+    def table_of(self, letter: int) -> tuple[int, int]:
+        """First letter, and behind the last one, of the table of such columns that a letter is in; else itself."""
+        inside = (table for table in self.tables if table[0] <= letter < table[1])
+        return next(inside, (letter, letter + 1))
+
     def is_first_cell(self, letter: int) -> bool:
         """Whether it is in the leftmost cell of a row of a ruled table."""
-        return self.drawn.is_first_cell(int(self.line[letter]), int(self.half[letter]))
+        return letter < self.num and self.drawn.is_first_cell(int(self.line[letter]), int(self.half[letter]))
 
     @property
     def print(self) -> Print:

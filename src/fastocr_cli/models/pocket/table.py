@@ -82,8 +82,8 @@ class Table:
     def after(self, tag: str, begins_row: bool) -> "Table":
         if begins_row or tag == END:
             return Table(tag)
-        cell = self.cell + (tag in {"<td", "<th"})
-        return replace(self, tag=tag, last_letter=None, left_edge=max(self.left_edge, self.right_edge), cell=cell)
+        left, cell = max(self.left_edge, self.right_edge), self.cell + (tag in {"<td", "<th"})
+        return replace(self, tag=tag, last_letter=None, left_edge=left, right_edge=NOWHERE, cell=cell)
 
     def with_letters(self, page: Printed, path: Ints) -> "Table":
         """The table after letters of the page were written."""
@@ -91,15 +91,13 @@ class Table:
         row = int(page.table_row[last]) if page.num_cells[last] else NOWHERE
         return replace(self, last_letter=last, right_edge=right, row=row, num_cells=int(page.num_cells[last]))
 
-    def cells_due(self, page: Printed, letter: int) -> int | None:
-        """How many cells are to begin before this letter, or before the row ends if it is in another one; None where the
-        print does not show columns."""
-        if not self.is_open:
-            return None
+    def num_cells_due(self, page: Printed, letter: int) -> int | None:
+        """How many cells are to begin before this letter or, where it is in another row, before this one ends; None
+        where the print does not show columns."""
         if self.has_ended(page, letter):
             return self.num_cells - 1 - self.cell
-        is_begun = max(self.left_edge, self.right_edge) != NOWHERE
-        if letter < len(page) and page.num_cells[letter] and (self.num_cells or not is_begun):
+        is_empty = max(self.left_edge, self.right_edge) == NOWHERE
+        if letter < len(page) and page.num_cells[letter] and (self.num_cells or is_empty):
             return int(page.table_cell[letter]) - self.cell
         return None
 

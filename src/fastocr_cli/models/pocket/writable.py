@@ -13,7 +13,7 @@ from fastocr_cli.models.pocket.cells import CLASS_OF
 from fastocr_cli.models.pocket.formula import Marks
 from fastocr_cli.models.pocket.pointer import Pointer
 from fastocr_cli.models.pocket.spelling import MARKS, NOTHING, Spelling
-from fastocr_cli.models.pocket.table import TEXT_AFTER, Tags, is_open
+from fastocr_cli.models.pocket.table import NONE, TEXT_AFTER, Tags, is_open
 
 
 class Writable:
@@ -32,6 +32,7 @@ class Writable:
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
         self.stops, self.ends_line = self._mask(stop_token_ids), self._mask(self.line_ends)
         self.rows = self._mask(self.tags.rows)
+        self.table_begins = self.tags.tokens & ~self.tags.unfit[NONE] | self._mask([self.line_end])
         self.no_line_end, self.no_blank = ~self._mask([self.line_end]), ~self._mask([self.blank])
         blocks = {i for token, i in vocabulary.items() if "```" in token} | line_ends
         self.unfit_after = {
@@ -70,21 +71,35 @@ class Writable:
             return self._printed_next(pointer)
         if pointer.within_word and pointer.at == pointer.onward:
             return self.ends_line
+        if pointer.table.is_open:
+            unfit = self._unfit_in_table(pointer)
+        else:
+            begins = pointer.formula is None and pointer.page.begins_table(pointer.at)
+            unfit = ~self.table_begins if begins else None
+        return self._unfit_as_formula(pointer) if unfit is None else unfit
+
+    def _unfit_in_table(self, pointer: Pointer) -> Tensor | None:
         table, page, at = pointer.table, pointer.page, pointer.at
-        if (cells_due := table.cells_due(page, at)) is not None:
-            if cells_due > 0:
-                return ~self.tags.next_cell
-            return ~self._tags_after_row(pointer) if table.has_ended(page, at) else self.tags.tokens | self.stops
-        if table.row_goes_on(page, at):
-            return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
+        if not pointer.is_back:
+            if (num_due := table.num_cells_due(page, at)) is not None:
+                return self._unfit_in_columns(pointer, num_due)
+            if table.row_goes_on(page, at):
+                return ~self.tags.next_cell if table.is_cell_to_begin(page, at) else self.tags.tokens | self.stops
         if table.leaves_cell(page, at):
             return ~self._tags_after_row(pointer) if table.is_row_full(page) else ~self.tags.tokens
-        if pointer.last in self.tags.rows and pointer.at_first_cell:
+        if pointer.last in self.tags.rows and page.is_first_cell(at):
             return self.tags.tokens  # it is not empty
-        return self._unfit_as_formula(pointer)
+        return None
+
+    def _unfit_in_columns(self, pointer: Pointer, num_due: int) -> Tensor:
+        """Where the print shows a table's columns, empty cells are written as such."""
+        if num_due > 0:
+            return ~self.tags.next_cell
+        has_ended = pointer.table.has_ended(pointer.page, pointer.at)
+        return ~self._tags_after_row(pointer) if has_ended else self.tags.tokens | self.stops
 
     def _tags_after_row(self, pointer: Pointer) -> Tensor:
-        """Where a row is full there is no further cell; the table goes on if the next row is one whose cells wrap."""
+        """Where a row is full there is no further cell; the table goes on if the print shows the next row's cells."""
         if not pointer.nowhere and pointer.page.table_cell[pointer.at] >= 0:
             return self.rows
         return self.tags.tokens & ~self.tags.next_cell
