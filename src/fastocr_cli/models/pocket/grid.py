@@ -48,16 +48,15 @@ def grids(line: Ints, half: Ints, classes: Ints, across: Bools) -> Iterator[tupl
     first = 0
     while first < len(begins):
         last = _last(words, goes_on, first)
-        inside = slice(int(begins[first]), int(behind[max(first, last)]))
-        printed = words[first : last + 1].max(0)
-        column = _numbers(printed)[half[inside]]
-        extent = slice(half[inside].min(), half[inside].max() + 1)
-        num_rows = _num_whole(line[inside], column, classes[inside]) if last > first else 0
-        if num_rows >= MIN_ROWS and _is_table(line[inside], column, classes[inside], across[:, extent]):
-            last = first + num_rows - 1
-            inside = slice(inside.start, int(behind[last]))
-            yield inside, column[: inside.stop - inside.start]
-            first = last
+        if last - first + 1 >= MIN_ROWS:
+            inside = slice(int(begins[first]), int(behind[last]))
+            column = _numbers(words[first : last + 1].max(0))[half[inside]]
+            extent = slice(half[inside].min(), half[inside].max() + 1)
+            num_rows = _num_whole(line[inside], column, classes[inside])
+            if num_rows >= MIN_ROWS and _is_table(line[inside], column, classes[inside], across[:, extent]):
+                inside = slice(inside.start, int(behind[first + num_rows - 1]))
+                yield inside, column[: inside.stop - inside.start]
+                first += num_rows - 1
         first += 1
 
 
