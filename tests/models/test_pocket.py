@@ -149,7 +149,7 @@ def test_the_first_cell_of_a_ruled_row_is_not_empty(pocket: Model, monkeypatch: 
 @pytest.mark.parametrize(
     ("text", "kept"),
     [("a\n\n$$ 12$$", "a"), ("a\n\n$$$$ Page 12 $$$$", "a"), ("$$ Page 3 $$\n\na", "a"), ("a\n\n$$ 2 n $$", "a\n\n$$ 2 n $$"),
-     ("a\n\n$$ 1 $$\n\nb", "a\n\n$$ 1 $$\n\nb"), ("# 7", "# 7")],
+     ("a\n\n$$ 1 $$\n\nb", "a\n\n$$ 1 $$\n\nb"), ("# 7", "# 7"), ("a\n\n##", "a"), ("a\n\n## \n\nb", "a\n\n## \n\nb")],
 )  # fmt: skip
 def test_a_page_number_is_no_formula(text: str, kept: str) -> None:
     assert without_page_number(text).strip() == kept

@@ -33,7 +33,7 @@ def ruled_at(*rows: int) -> NDArray[np.bool_]:
 
 def blocks_in_order(*blocks: Block, rules: tuple[int, ...] = ()) -> list[int]:
     line, half, block = printed(*blocks)
-    order = reading_order(line, half, ruled_at(*rules))
+    order = reading_order(line, line, half, ruled_at(*rules))
     assert sorted(order) == list(range(len(line)))
     read = block[order]
     return [int(read[0]), *(int(b) for a, b in pairwise(read) if a != b)]
@@ -44,7 +44,7 @@ LEFT, RIGHT = (10, 20, 0, 30), (10, 20, 66, 30)
 
 def test_a_single_column_is_read_line_by_line() -> None:
     line, half, _ = printed((0, 30, 0, 50))
-    assert reading_order(line, half, ruled_at()).tolist() == list(range(1500))
+    assert reading_order(line, line, half, ruled_at()).tolist() == list(range(1500))
 
 
 def test_two_columns_are_read_one_after_the_other() -> None:
@@ -53,6 +53,21 @@ def test_two_columns_are_read_one_after_the_other() -> None:
 
 def test_columns_need_not_share_their_lines() -> None:
     assert blocks_in_order(LEFT, (11, 18, 66, 30)) == [0, 1]
+
+
+@pytest.mark.parametrize(("down", "is_column"), [(1, True), (0, False)])
+def test_short_lines_are_a_column_where_they_do_not_stand_beside_those_of_the_text(down: int, is_column: bool) -> None:
+    line, half, block = printed((0, 14, 0, 8), (0, 14, 60, 40))
+    row = line + np.where((block == 0) & (line % 4 == 0) | (block == 0) & (line > 14), down, 0)
+    read = block[reading_order(line, row, half, ruled_at())]
+    assert (np.count_nonzero(np.diff(read)) == 1) == is_column
+
+
+def test_a_title_above_columns_is_not_cut_between_its_letters() -> None:
+    title = np.array([[0, 40 + 5 * number, 0] for number in range(12)])  # the white between the columns begins at 58
+    columns = np.stack(printed((2, 12, 0, 28), (2, 12, 64, 28)), axis=1)
+    line, half, block = np.concatenate([title, columns + np.array([0, 0, 1])]).T
+    assert block[reading_order(line, line, half, ruled_at())].tolist() == sorted(block)
 
 
 def test_three_columns() -> None:
@@ -125,4 +140,4 @@ def test_a_few_lines_are_no_column() -> None:
 
 
 def test_a_page_without_letters_has_an_order() -> None:
-    assert reading_order(np.zeros(0, np.int64), np.zeros(0, np.int64), ruled_at()).tolist() == []
+    assert reading_order(*np.zeros((3, 0), np.int64), ruled_at()).tolist() == []

@@ -131,3 +131,29 @@ def test_a_bill_without_drawn_lines_is_a_table_with_its_empty_cells(
     text = written(pocket, encoded(pocket, tmp_path, draw, characters=characters))
     table = "</td></tr><tr><td>".join("</td><td>".join(row) for row in rows)
     assert f"<table><tr><td>{table}</td></tr></table>" in text
+
+
+def test_a_side_column_of_short_lines_is_read_by_itself_and_makes_no_table(pocket: Model, tmp_path: Path) -> None:
+    side = [
+        "anna@holm.example",
+        "070 123 45 67",
+        "Uppsala",
+        "Python",
+        "Airflow",
+        "Kubernetes",
+        "Terraform",
+        "Swedish",
+        "English",
+    ]
+    prose = [f"Sentence number {number} tells what was done at work that year." for number in range(9)]
+
+    def draw(page: pymupdf.Page) -> None:
+        for number, (short, long) in enumerate(zip(side, prose, strict=True)):
+            page.insert_text((60, 80 + 21 * number), short, fontname="helv", fontsize=10)
+            page.insert_text((230, 80 + 17 * number), long, fontname="tiro", fontsize=11)
+
+    text = written(pocket, encoded(pocket, tmp_path, draw))
+    assert "<table" not in text
+    assert [word for word in text.replace("- ", "").replace("#", "").split() if word] == " ".join(
+        [*side, *prose]
+    ).split()

@@ -217,9 +217,9 @@ def ink(image: Image.Image, token_height: int, token_width: int) -> Tensor:
 
 
 def without_page_number(text: str) -> str:
-    """A page's text without a number that was taken for a formula, first or last on the page."""
+    """A page's text without a number that was taken for a formula, first or last on the page, or an empty heading."""
     number = r"(?:\$\$)+ *(?:[Pp]age +)?\d+ *(?:\$\$)+"
-    return re.sub(rf"\A\s*{number}\s*\n|\n\s*{number}\s*\Z", "", text)
+    return re.sub(rf"\A\s*{number}\s*\n|\n\s*(?:{number}|#+)\s*\Z", "", text)
 
 
 def repeatable(tokenizer: Tokenizer) -> frozenset[int]:

@@ -29,6 +29,12 @@ UNDERLINE = 0.3
 BETWEEN_CELLS = 8
 """Half cells of white in a line that no blank is as wide as: there cells of a table lie beside each other."""
 
+BESIDE = 0.6
+"""Share of the lines of a side column that may happen to stand as high as one of the text beside it."""
+
+APART = 2.5
+"""Distances from letter to letter of large print that no blank in it is wider than."""
+
 FULL = 0.8
 """Share of the longest line from which on a line is one of running text."""
 
@@ -71,36 +77,37 @@ class Drawn(NamedTuple):
         return bool(inside.any() and not inside[: max(0, half - left - 2)].any())
 
 
-def reading_order(line: Ints, half: Ints, ruled: Bools) -> Ints:
+def reading_order(line: Ints, row: Ints, half: Ints, ruled: Bools) -> Ints:
     """The numbers of letters in the order of columns.
 
     Args:
         line: of each letter, line by line, the row of cells in which its line begins.
+        row: the row of cells in which it stands itself.
         half: the half cell of each.
         ruled: (rows of cells, half cells), where a line is drawn across.
     """
-    return np.concatenate(_parts(np.arange(len(line)), line, half, ruled))
+    return np.concatenate(_parts(np.arange(len(line)), line, row, half, ruled))
 
 
-def _parts(letters: Ints, line: Ints, half: Ints, ruled: Bools) -> list[Ints]:
-    cut = _cut(line[letters], half[letters], ruled) if len(letters) else None
+def _parts(letters: Ints, line: Ints, row: Ints, half: Ints, ruled: Bools) -> list[Ints]:
+    cut = _cut(line[letters], row[letters], half[letters], ruled) if len(letters) else None
     if cut is None:
         return [letters]
     first, last, gutter = cut
     above, below = line[letters] < first, line[letters] > last
     left = half[letters] < gutter
     parts = (above, ~above & ~below & left, ~above & ~below & ~left, below)
-    return [part for chosen in parts for part in _parts(letters[chosen], line, half, ruled)]
+    return [part for chosen in parts for part in _parts(letters[chosen], line, row, half, ruled)]
 
 
-def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
+def _cut(line: Ints, row: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
     """The first and last line of the largest block of two columns, and where the white between them begins."""
     lines, number = np.unique(line, return_inverse=True)
     count = np.zeros((len(lines), int(half.max()) + 1 + MIN_WHITE), np.int64)
     np.add.at(count, (number, half + 1), 1)
     before = count.cumsum(1)  # [lines, x]: letters to the left of half cell x
     all_letters = before[:, -1:]
-    white = before[:, MIN_WHITE:] == before[:, :-MIN_WHITE]
+    white = (before[:, MIN_WHITE:] == before[:, :-MIN_WHITE]) & ~_within_large_print(half, number, count.shape)
     beside = (before > 0) & (before < all_letters)  # letters on both sides of a half cell
     blocks: dict[tuple[int, int, int], int] = {}  # all cuts of a block within the same white are one
     for gutter in np.flatnonzero(white.sum(0) >= MIN_LINES):
@@ -111,9 +118,21 @@ def _cut(line: Ints, half: Ints, ruled: Bools) -> tuple[int, int, int] | None:
             blocks[int(min(left, right)), first, last] = int(gutter)
     for (_, first, last), cut in sorted(blocks.items(), reverse=True):
         inside = (number >= first) & (number <= last)
-        if _are_columns(line[inside], half[inside], cut):
+        if _are_columns(line[inside], row[inside], half[inside], cut):
             return int(lines[first]), int(lines[last]), cut
     return None
+
+
+def _within_large_print(half: Ints, number: Ints, shape: tuple[int, ...]) -> Bools:
+    """Where a gutter would part letters of a line (lines, half cells) that are no further apart than its others are."""
+    within = np.zeros((shape[0], shape[1] - MIN_WHITE), bool)
+    gap = np.diff(half)
+    for line in np.unique(number):
+        gaps = gap[(number[1:] == line) & (number[:-1] == line)]
+        if len(gaps) and (usual := np.percentile(gaps, 25)) > MIN_WHITE:
+            for left, wide in zip(half[number == line], gaps, strict=False):
+                within[line, left + 1 : left + wide + 1] |= wide < APART * usual
+    return within
 
 
 def _without_headings(first: int, last: int, lines: Ints, beside: Bools) -> tuple[int, int]:
@@ -149,12 +168,24 @@ def _runs(white: Bools, crossed: Bools) -> list[tuple[int, int]]:
     ]
 
 
-def _are_columns(line: Ints, half: Ints, gutter: int) -> bool:
-    """Whether letters on both sides are prose; on one side there may be several columns, or tables."""
+def _are_columns(line: Ints, row: Ints, half: Ints, gutter: int) -> bool:
+    """Whether letters on both sides are prose; on one side there may be several columns, or tables, or short lines that
+    do not stand beside those of the other side."""
     left, right = ((line[side], half[side]) for side in (half < gutter, half >= gutter))
-    if not (_is_long(left[0]) and _is_long(right[0])):
-        return False
+    are_long = [_is_long(side[0]) for side in (left, right)]
+    if not all(are_long):
+        return any(are_long) and not _are_beside(line, row, half < gutter)
     return all(not _has_cells(*side) or _is_full(*other) for side, other in ((left, right), (right, left)))
+
+
+def _are_beside(line: Ints, row: Ints, is_left: Bools) -> bool:
+    """Whether the lines of two sides are as high as each other, most of those of the side that has fewer of them, as in
+    the rows of a table; or are too few to tell."""
+    left, right = (
+        [np.median(row[side & (line == here)]) for here in np.unique(line[side])] for side in (is_left, ~is_left)
+    )
+    fewer, more = sorted((left, right), key=len)
+    return len(fewer) < MIN_LINES or bool(np.isin(fewer, more).mean() > BESIDE)
 
 
 def _is_full(line: Ints, half: Ints) -> bool:

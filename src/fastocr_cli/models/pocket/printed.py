@@ -24,6 +24,9 @@ PITCHES, ENDS, BEGINS = 4, frozenset("0123456789%)*"), frozenset("0123456789$(-+
 """How much further two figures are apart that are in two cells of a table than letters of a word; and how figures end
 and begin."""
 
+NEXT_ROWS = 6
+"""Rows of cells around the first letter of a table in which there is white or a drawn line."""
+
 AGAIN = 6.0
 """Nats against letters that were read already."""
 
@@ -43,9 +46,10 @@ class Printed:
             drawn: where lines are drawn, across and down, (1, 2, rows of cells, half cells).
         """
         self.num = num = letters.num_letters
-        row, line, half = (t[0, :num].cpu().numpy() for t in (letters.row, letters.line, letters.half))
+        places = letters.row, letters.line, letters.cell_row, letters.half
+        row, line, cell_row, half = (place[0, :num].cpu().numpy() for place in places)
         self.drawn = Drawn(*drawn[0].cpu().numpy())
-        order = reading_order(line, half, self.drawn.across)
+        order = reading_order(line, cell_row, half, self.drawn.across)
         classes = letters.scores[0, :num, 1:].float().cpu().numpy().argmax(-1) + 1
         cells = by_cells(line[order], half[order], classes[order], self.drawn)
         order, self.table_row, self.table_cell = order[cells.order], cells.row, cells.cell
@@ -77,6 +81,7 @@ class Printed:
         self.next_cell |= (
             wraps & (np.diff(self.table_cell, prepend=-1) != 0) & (np.diff(self.table_row, prepend=-1) == 0)
         )
+        self.may_be_table = self._signs_of_tables()
         self.paths = self._paths()
         self.windows = self._windows()
 
@@ -170,6 +175,16 @@ class Printed:
         if self.table_row[before] != self.table_row[here] and max(self.table_cell[[before, here]]) >= 0:
             return True
         return self.drawn.between(*((int(self.line[i]), int(self.half[i])) for i in (before, here)))
+
+    def _signs_of_tables(self) -> Bools:
+        """Of each letter and behind the last, whether there is white in a line near it, or a line drawn."""
+        num = self.num
+        has_white = np.zeros(len(self.drawn.across) + NEXT_ROWS, bool)
+        gap, same_line = np.diff(self.half), np.diff(self.line[:num]) == 0
+        has_white[self.line[1:num][same_line & (gap > PITCHES * self.pitch)]] = True
+        has_white[: len(self.drawn.across)] |= self.drawn.across.any(1) | self.drawn.down.any(1)
+        near = np.convolve(has_white, np.ones(2 * NEXT_ROWS + 1), "same") > 0
+        return np.append(near[self.line[:num]], True)
 
     def begins_table(self, letter: int) -> bool:
         """Whether it is the first letter of a table whose columns all rows show."""

@@ -32,7 +32,8 @@ class Writable:
         foreign = {i for token, i in vocabulary.items() if token.startswith("<|")} - stop_token_ids
         self.stops, self.ends_line = self._mask(stop_token_ids), self._mask(self.line_ends)
         self.rows = self._mask(self.tags.rows)
-        self.table_begins = self.tags.tokens & ~self.tags.unfit[NONE] | self._mask([self.line_end])
+        self.openings = self.tags.tokens & ~self.tags.unfit[NONE]
+        self.table_begins = self.openings | self._mask([self.line_end])
         self.no_line_end, self.no_blank = ~self._mask([self.line_end]), ~self._mask([self.blank])
         blocks = {i for token, i in vocabulary.items() if "```" in token} | line_ends
         self.unfit_after = {
@@ -76,6 +77,9 @@ class Writable:
         else:
             begins = pointer.formula is None and pointer.page.begins_table(pointer.at)
             unfit = ~self.table_begins if begins else None
+            if not begins and not pointer.page.may_be_table[pointer.at]:
+                in_formula = self._unfit_as_formula(pointer)
+                return self.openings if in_formula is None else in_formula | self.openings
         return self._unfit_as_formula(pointer) if unfit is None else unfit
 
     def _unfit_in_table(self, pointer: Pointer) -> Tensor | None:
@@ -107,8 +111,8 @@ class Writable:
     def _unfit_as_formula(self, pointer: Pointer) -> Tensor | None:
         if formula := pointer.in_formula:
             return self.marks.unfit(formula)
-        if pointer.last in self.marks.dollars or (pointer.nowhere and pointer.page.own):
-            return self.marks.opening  # one formula does not begin where another ends, nor beside all print
+        if pointer.last in self.marks.dollars or (pointer.nowhere and pointer.page.own) or pointer.at_prose:
+            return self.marks.opening  # not where another formula ends, nor beside all print, nor at a word of prose
         return None
 
     def _printed_next(self, pointer: Pointer) -> Tensor:
