@@ -284,14 +284,13 @@ class Pointer(Reading):
 
     def _between_after(self, token: int, path: NDArray[np.int64] | None) -> Between:
         """What stands between print after this token, which reads these letters."""
-        if path is None:
-            return self.between.with_mark(token, self.wording.print.steps.get(self.at))
-        return self.between.with_print(self.wording.print.steps.get(int(path[0])))
+        step = self.wording.print.steps.get(self.at if path is None else int(path[0]))
+        return self.between.with_mark(token, step) if path is None else self.between.with_print(step)
 
     def _reads_as_mark(self, token: int) -> bool:
         """Whether a token that does not spell the letter here reads it all the same."""
-        is_mark = token in self.unprinted
-        return not self.nowhere and (not is_mark or (self.char in BULLETS and token not in self.tags.last))
+        reads_bullets = token not in self.tags.last
+        return not self.nowhere and (token not in self.unprinted or (reads_bullets and self.char in BULLETS))
 
     def draft(self, token: int) -> list[tuple[int, int]]:
         """What comes next if this token, not yet noted, is written here: tokens, and the letters where they stand."""
